@@ -304,9 +304,9 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   const auto alertmanagers = [alertmanager = parts.alertmanager.get()] {
     return alertmanager->State();
   };
-  const auto peers = [engine = parts.engine.get()](const v1::IncidentSymptom& symptom) {
-    const auto text = query::PeersText(*engine, symptom, {});
-    return text.ok() ? *text : absl::StrCat("not compared: ", text.status().message());
+  const auto peers = [engine = parts.engine.get()](const v1::IncidentSymptom& symptom,
+                                                   const std::function<bool()>& cancelled) {
+    return query::PeersText(*engine, symptom, cancelled);
   };
   parts.watch_service = filter::MakeWatchService(
       {.side = parts.filters.get(),

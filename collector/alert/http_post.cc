@@ -12,8 +12,10 @@
 #include <boost/beast/ssl.hpp>
 #include <exception>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "collector/alert/name_lookup.h"
 #include "proto/codec.h"
 
 namespace telltale::alert {
@@ -31,7 +33,8 @@ struct Exchange {
   const WebAddress& to;
   const std::string& path;
   const std::string& body;
-  const char* step = "name";
+  const std::vector<tcp::endpoint>& endpoints;
+  const char* step = "connection";
   std::optional<absl::Status> result;
 };
 
@@ -67,18 +70,14 @@ net::awaitable<absl::Status> Talk(Stream& stream, Exchange& exchange) {
 net::awaitable<void> Post(Exchange& exchange, net::ssl::context& context) {
   try {
     const auto executor = co_await net::this_coro::executor;
-    tcp::resolver resolver(executor);
-    const auto found =
-        co_await resolver.async_resolve(exchange.to.host, exchange.to.port, net::use_awaitable);
-    exchange.step = "connection";
     if (!exchange.to.tls) {
       tcp::socket socket(executor);
-      co_await net::async_connect(socket, found, net::use_awaitable);
+      co_await net::async_connect(socket, exchange.endpoints, net::use_awaitable);
       exchange.result = co_await Talk(socket, exchange);
       co_return;
     }
     net::ssl::stream<tcp::socket> stream(executor, context);
-    co_await net::async_connect(stream.next_layer(), found, net::use_awaitable);
+    co_await net::async_connect(stream.next_layer(), exchange.endpoints, net::use_awaitable);
     exchange.step = "TLS";
     SSL_set_tlsext_host_name(stream.native_handle(), exchange.to.host.c_str());
     stream.set_verify_callback(net::ssl::rfc2818_verification(exchange.to.host));
@@ -128,16 +127,26 @@ absl::Status PostJson(const WebAddress& to, const std::string& path, const Clien
   if (to.tls) {
     if (auto status = Prepare(tls, context); !status.ok()) return status;
   }
-  Exchange exchange{.to = to, .path = path, .body = body, .result = std::nullopt};
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const auto late = [&](const char* step) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(step, ": nothing within ", timeout.count(), " ms"));
+  };
+  // Not by Asio's resolver: an io_context waits for its lookups when it goes, however long they
+  // take.
+  const auto endpoints = LookUp(to.host, to.port, deadline, stop);
+  if (absl::IsDeadlineExceeded(endpoints.status())) return late("name");
+  if (absl::IsUnavailable(endpoints.status())) {
+    return absl::UnavailableError(absl::StrCat("name: ", endpoints.status().message()));
+  }
+  if (!endpoints.ok()) return endpoints.status();
+  Exchange exchange{
+      .to = to, .path = path, .body = body, .endpoints = *endpoints, .result = std::nullopt};
   net::io_context io;
   net::co_spawn(io, Post(exchange, context), net::detached);
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!exchange.result.has_value()) {
     if (stop) return absl::CancelledError("stopping");
-    if (std::chrono::steady_clock::now() >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(exchange.step, ": nothing within ", timeout.count(), " ms"));
-    }
+    if (std::chrono::steady_clock::now() >= deadline) return late(exchange.step);
     io.run_for(kLook);
   }
   return *exchange.result;

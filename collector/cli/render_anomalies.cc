@@ -113,6 +113,15 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
     if (filter->dropped() > 0) {
       absl::StrAppend(&state, "; ", Count(static_cast<double>(filter->dropped())), " not kept");
     }
+    if (filter->no_room() > 0) {
+      absl::StrAppend(&state, "; no room for ",
+                      Plural(static_cast<double>(filter->no_room()), "label"));
+    }
+    if (filter->epochs_unreadable() > 0) {
+      absl::StrAppend(&state, "; ",
+                      Plural(static_cast<double>(filter->epochs_unreadable()), "epoch"),
+                      " unreadable");
+    }
     table.Add({rules ? absl::StrCat(filter->rule()) : "", Escaped(filter->name()),
                Escaped(filter->about()), RecordOf(*filter), state,
                Count(filter->status().anomalies())});
@@ -176,6 +185,18 @@ std::string JudgedText(const v1::Anomaly& anomaly) {
                       Escaped(anomaly.filter()));
 }
 
+// What the judgement rests on, unless it is said already. What seasonal counts are hours, which its
+// evidence names; those that compare nodes judge by what the others do now.
+std::string LearnedText(const v1::Anomaly& anomaly) {
+  const bool counts_epochs = anomaly.filter() != "seasonal" && anomaly.filter() != "silence" &&
+                             anomaly.filter() != "peer_outlier";
+  if (!counts_epochs || anomaly.learned_epochs() < 1) return "";
+  for (const std::string& said : {anomaly.text(), anomaly.evidence()}) {
+    if (said.find("learned from") != std::string::npos) return "";
+  }
+  return absl::StrCat("learned from ", Plural(anomaly.learned_epochs(), "epoch"));
+}
+
 }  // namespace
 
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
@@ -191,7 +212,9 @@ std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
   const auto add = [&](const char* word, const std::string& said) {
     if (!said.empty()) absl::StrAppend(&out, "    ", word, " ", Escaped(said), "\n");
   };
-  add("because:", anomaly.evidence());
+  const std::string learned = LearnedText(anomaly);
+  const bool both = !anomaly.evidence().empty() && !learned.empty();
+  add("because:", absl::StrCat(anomaly.evidence(), both ? "; " : "", learned));
   add("against:", anomaly.against());
   if (anomaly.has_record()) add("record: ", formats::RecordText(anomaly.record()));
   add("next:   ", anomaly.next());
@@ -237,6 +260,11 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
                       " only live more was told later than a day after the time asked for, where "
                       "this run ends\n");
     }
+  }
+  if (answer.unreadable_epochs() > 0) {
+    absl::StrAppend(
+        &out, Plural(static_cast<double>(answer.unreadable_epochs()), "epoch"),
+        " of this time cannot be opened and so were not shown; live may have seen them\n");
   }
   if (answer.points() + answer.marks() > 0) {
     absl::StrAppend(&out, "and ", Plural(static_cast<double>(answer.points()), "point"),

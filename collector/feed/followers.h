@@ -2,7 +2,9 @@
 // follower what came after its cursor, so a slow reader delays nobody and nothing is lost or
 // repeated. Of a follower it holds one batch; the next is fetched when that was written. One who
 // takes nothing for `stalled` is cut, and told with which cursor to go on; one who may not ask any
-// more is cut, too.
+// more is cut, too. What he is told then waits behind what he did not read: one who does not read
+// that within `lingers` either is cut without a word, as he would keep his place for as long as his
+// connection lasts.
 //
 // Thread-safe. Owned by a service; what its source names outlives it.
 
@@ -46,6 +48,7 @@ class Followers {
     std::function<Item(const std::string& cursor)> greeting;
     size_t most = 256;
     std::chrono::milliseconds stalled{60'000};
+    std::chrono::milliseconds lingers{60'000};
     collector::GrpcStats* stats = nullptr;  // counts those who are one too many and those cut
   };
   using Wants = std::function<bool(const Item&)>;
@@ -59,10 +62,11 @@ class Followers {
   Followers& operator=(const Followers&) = delete;
 
   // The reactor of one call, from `cursor` on; empty: from now on. Finishes at once with
-  // ResourceExhausted where there are too many.
-  grpc::ServerWriteReactor<Item>* Begin(Asker asker, std::string cursor, Wants wants) {
-    auto reactor =
-        std::make_shared<Reactor>(this, std::move(asker), std::move(cursor), std::move(wants));
+  // ResourceExhausted where there are too many. `context`: the call's.
+  grpc::ServerWriteReactor<Item>* Begin(grpc::CallbackServerContext* context, Asker asker,
+                                        std::string cursor, Wants wants) {
+    auto reactor = std::make_shared<Reactor>(this, context, std::move(asker), std::move(cursor),
+                                             std::move(wants));
     reactor->Keep(reactor);
     bool room = false;
     {
@@ -101,11 +105,13 @@ class Followers {
   // Lives until OnDone, kept by `self_`.
   class Reactor : public grpc::ServerWriteReactor<Item> {
    public:
-    Reactor(Followers* owner, Asker asker, std::string cursor, Wants wants)
+    Reactor(Followers* owner, grpc::CallbackServerContext* context, Asker asker, std::string cursor,
+            Wants wants)
         : owner_(owner),
           asker_(std::move(asker)),
           wants_(std::move(wants)),
           cursor_(std::move(cursor)),
+          context_(context),
           taken_(cursor_) {}
     void Keep(std::shared_ptr<Reactor> self) { self_ = std::move(self); }
 
@@ -114,7 +120,10 @@ class Followers {
       const Source& source = owner_->source_;
       {
         std::unique_lock lock(mutex_);
-        if (finished_) return;
+        if (finished_) {
+          CutIfItLingers();
+          return;
+        }
         if (writing_ && Clock::now() - began_ > source.stalled) {
           const std::string told =
               absl::StrCat(source.of, ": nothing was read for ", source.stalled.count() / 1000,
@@ -158,6 +167,7 @@ class Followers {
       const std::lock_guard lock(mutex_);
       if (finished_) return;
       finished_ = true;
+      ended_ = Clock::now();
       this->Finish(status);
     }
 
@@ -177,10 +187,20 @@ class Followers {
     void OnCancel() override { End(grpc::Status::CANCELLED); }
     void OnDone() override {
       const std::shared_ptr<Reactor> self = std::move(self_);
+      {
+        const std::lock_guard lock(mutex_);
+        context_ = nullptr;  // goes with the call
+      }
       owner_->Remove(this);
     }
 
    private:
+    // mutex_ held, so that the call lives; gRPC calls back from threads of its own.
+    void CutIfItLingers() {
+      if (context_ == nullptr || Clock::now() - ended_ <= owner_->source_.lingers) return;
+      context_->TryCancel();
+      context_ = nullptr;
+    }
     void WriteNext() {  // mutex_ held
       if (finished_ || writing_ || queue_.empty()) return;
       writing_ = true;
@@ -195,8 +215,10 @@ class Followers {
     std::string cursor_;  // of the last fetched; polling thread only
     std::mutex mutex_;
     // Guarded by mutex_ from here.
-    std::string taken_;       // cursor of the last that was written, or passed over
-    std::deque<Item> queue_;  // front is being written
+    grpc::CallbackServerContext* context_;  // nullptr: cancelled, or done
+    Clock::time_point ended_;               // if finished_
+    std::string taken_;                     // cursor of the last that was written, or passed over
+    std::deque<Item> queue_;                // front is being written
     Clock::time_point began_;
     bool writing_ = false;
     bool finished_ = false;

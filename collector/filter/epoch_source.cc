@@ -2,6 +2,7 @@
 
 #include "collector/filter/epoch_view.h"
 #include "proto/codec.h"
+#include "storage/node_role.h"
 
 namespace telltale::filter {
 
@@ -20,9 +21,7 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
     head.state = record.state();
     head.kernel_release = record.info().kernel_release();
     head.scope = record.info().scope();
-    for (const v1::Label& label : record.info().labels()) {
-      if (label.key() == "role") head.role = label.value();
-    }
+    head.role = storage::RoleOf(record);
   }
   return heads;
 }
@@ -31,8 +30,14 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
 // than all else here.
 absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                        const Visitor& visit) const {
+  return ForEachStored(node, from_ns, to_ns, visit, [](uint64_t) {});
+}
+
+absl::Status StoreEpochSource::ForEachStored(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                             const Visitor& visit,
+                                             const Unreadable& unreadable) const {
   const auto begins = [&](const storage::EpochSpan& span) { return span.start_ns >= from_ns; };
-  return Read(node, from_ns, to_ns, begins, {}, visit);
+  return Read(node, from_ns, to_ns, begins, {}, visit, unreadable);
 }
 
 absl::Status StoreEpochSource::ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
@@ -40,22 +45,19 @@ absl::Status StoreEpochSource::ForEachAccount(uint32_t node, uint64_t from_ns, u
   const auto lies = [&](const storage::EpochSpan& span) {
     return span.middle_ns() >= from_ns && span.middle_ns() < to_ns;
   };
-  return Read(node, from_ns, to_ns, lies, {proto::BodyParts::Depth::kAccounts, {}}, visit);
+  return Read(node, from_ns, to_ns, lies, {proto::BodyParts::Depth::kAccounts, {}}, visit,
+              [](uint64_t) {});
 }
 
 absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                     const Wanted& wanted, const proto::BodyParts& parts,
-                                    const Visitor& visit) const {
+                                    const Visitor& visit, const Unreadable& unreadable) const {
   const auto open = [&](const storage::RawRow& row) {
     if (!wanted({.start_ns = row.key.start_ns, .end_ns = row.end_ns})) return true;
     const auto schema = reader_->Schema(row.summary.schema_id());
-    if (!schema.ok()) {
-      ++damaged_;
-      return true;
-    }
-    const auto body = Body(row, **schema, parts);
+    const auto body = schema.ok() ? Body(row, **schema, parts) : proto::OpenBody();
     if (!body) {
-      ++damaged_;
+      unreadable(row.key.start_ns);
       return true;
     }
     SourceEpoch epoch;
@@ -67,8 +69,9 @@ absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to
     epoch.ids = &ids;
     return visit(epoch);
   };
-  return reader_->ForEachRaw(node, from_ns, to_ns, open,
-                             [this](const storage::DamagedRow&) { ++damaged_; });
+  return reader_->ForEachRaw(node, from_ns, to_ns, open, [&](const storage::DamagedRow& row) {
+    if (wanted({.start_ns = row.start_ns, .end_ns = row.end_ns})) unreadable(row.start_ns);
+  });
 }
 
 proto::OpenBody StoreEpochSource::Body(const storage::RawRow& row, const v1::Schema& schema,
@@ -88,16 +91,12 @@ bool StoreEpochSource::Hour(uint32_t node, uint64_t start_ns, const HourVisitor&
   const auto read = reader_->ForEachRollup(
       storage::Tier::k1Hour, node, start_ns, start_ns + 1, {0}, [&](const storage::RollupRow& row) {
         const auto schema = reader_->Schema(row.window.schema_id());
-        if (!schema.ok()) {
-          ++damaged_;
-          return false;
-        }
+        if (!schema.ok()) return false;
         visit({.window = &row.window, .schema = schema->get()});
         shown = true;
         return false;
       });
-  if (!read.ok()) ++damaged_;
-  return shown;
+  return read.ok() && shown;
 }
 
 }  // namespace telltale::filter

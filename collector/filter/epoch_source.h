@@ -6,7 +6,6 @@
 #ifndef TELLTALE_COLLECTOR_FILTER_EPOCH_SOURCE_H_
 #define TELLTALE_COLLECTOR_FILTER_EPOCH_SOURCE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,6 +67,13 @@ class EpochSource {
   using Visitor = std::function<bool(const SourceEpoch& epoch)>;
   virtual absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                const Visitor& visit) const = 0;
+  // As ForEach. Where one is stored that cannot be opened, `unreadable` is told when it starts; of
+  // several in a row in one damaged block that the first does.
+  using Unreadable = std::function<void(uint64_t start_ns)>;
+  virtual absl::Status ForEachStored(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                     const Visitor& visit, const Unreadable&) const {
+    return ForEach(node, from_ns, to_ns, visit);
+  }
   // Those whose middle lies in it, perhaps also others that overlap it, for who needs totals and
   // processes only: bodies may come without all else.
   virtual absl::Status ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
@@ -87,17 +93,18 @@ class StoreEpochSource : public EpochSource {
   std::vector<NodeHead> Nodes() const override;
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                        const Visitor& visit) const override;
+  absl::Status ForEachStored(uint32_t node, uint64_t from_ns, uint64_t to_ns, const Visitor& visit,
+                             const Unreadable& unreadable) const override;
   absl::Status ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                               const Visitor& visit) const override;
   bool Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const override;
-  // Rows that could not be opened and were passed over.
-  uint64_t damaged() const { return damaged_; }
 
  private:
   // Of the rows that overlap the range, those that are wanted are opened.
   using Wanted = std::function<bool(const storage::EpochSpan& span)>;
   absl::Status Read(uint32_t node, uint64_t from_ns, uint64_t to_ns, const Wanted& wanted,
-                    const proto::BodyParts& parts, const Visitor& visit) const;
+                    const proto::BodyParts& parts, const Visitor& visit,
+                    const Unreadable& unreadable) const;
 
   // The body of a row, taken or opened; empty: it cannot be opened.
   proto::OpenBody Body(const storage::RawRow& row, const v1::Schema& schema,
@@ -105,7 +112,6 @@ class StoreEpochSource : public EpochSource {
 
   const storage::Reader* const reader_;
   storage::FreshBodies* const fresh_;
-  mutable std::atomic<uint64_t> damaged_{0};
 };
 
 }  // namespace telltale::filter

@@ -164,13 +164,14 @@ bool FilterRunner::StillSends(uint32_t node) const {
 }
 
 FilterRunner::FeedCounts FilterRunner::CountsOf(const NodeFeed& feed) {
-  return {feed.shown(), feed.skipped(), feed.dropped(), feed.failed() ? 1U : 0U};
+  return {feed.shown(), feed.skipped(), feed.unreadable(), feed.dropped(), feed.failed() ? 1U : 0U};
 }
 
 void FilterRunner::Count(Running& running, const NodeFeed& feed, const FeedCounts& before) {
   const FeedCounts now = CountsOf(feed);
   running.counts.shown += now.shown - before.shown;
   running.counts.skipped += now.skipped - before.skipped;
+  running.counts.unreadable += now.unreadable - before.unreadable;
   running.counts.dropped += now.dropped - before.dropped;
   running.counts.failed += now.failed - before.failed;
 }
@@ -215,12 +216,16 @@ void FilterRunner::Advance(const NodeHead& head) {
   advanced_ = true;
   std::vector<FeedCounts> before;
   for (const auto& [running, feed] : feeds) before.push_back(CountsOf(*feed));
-  const auto read =
-      options_.source->ForEach(head.number, from_ns, UINT64_MAX, [&](const SourceEpoch& epoch) {
-        for (const auto& [running, feed] : feeds) feed->Offer(epoch);
-        if (options_.on_epoch) options_.on_epoch(head.number, epoch);
-        return !stop_;
-      });
+  const auto show = [&](const SourceEpoch& epoch) {
+    for (const auto& [running, feed] : feeds) feed->Offer(epoch);
+    if (options_.on_epoch) options_.on_epoch(head.number, epoch);
+    return !stop_;
+  };
+  const auto read = options_.source->ForEachStored(head.number, from_ns, UINT64_MAX, show,
+                                                   [&](uint64_t start_ns) {
+                                                     for (const auto& [running, feed] : feeds)
+                                                       feed->PassOver(start_ns);
+                                                   });
   if (!read.ok()) Say(read);
   for (const auto& [running, feed] : feeds) {
     const absl::Status finished = feed->Finish(head, read.ok() && !stop_);
@@ -401,13 +406,14 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
   for (const auto& [key, count] : options_.log->Counts()) {
     if (key.first == running.report.status.name()) anomalies += count;
   }
-  const auto& [shown, skipped, dropped, failed] = running.counts;
+  const auto& [shown, skipped, unreadable, dropped, failed] = running.counts;
   const bool muted_changed = std::exchange(running.muted_changed, false);
   auto muted = muted_changed ? MutedOn(running) : std::vector<v1::MutedProgram>();
   const std::lock_guard lock(mutex_);
   if (muted_changed) running.report.muted = std::move(muted);
   running.report.shown = shown;
   running.report.skipped = skipped;
+  running.report.unreadable = unreadable;
   running.report.dropped = dropped;
   v1::FilterStatus& status = running.report.status;
   status.set_lag_s(static_cast<double>(lag_ns) / 1e9);

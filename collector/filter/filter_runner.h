@@ -67,7 +67,8 @@ struct FilterReport {
   v1::FilterStatus status;
   uint64_t shown = 0;    // epochs; also by runs before a restart, where it goes on from their state
   uint64_t skipped = 0;  // epochs that came too late
-  uint64_t dropped = 0;  // outputs not kept
+  uint64_t unreadable = 0;  // epochs that could not be opened, since the runner was made
+  uint64_t dropped = 0;     // outputs not kept
   std::vector<v1::MutedProgram> muted;
 };
 
@@ -100,7 +101,7 @@ class FilterRunner {
  private:
   // What feeds have done so far.
   struct FeedCounts {
-    uint64_t shown = 0, skipped = 0, dropped = 0, failed = 0;
+    uint64_t shown = 0, skipped = 0, unreadable = 0, dropped = 0, failed = 0;
   };
   // One filter on all nodes.
   struct Running {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/no_room.h"
 #include "collector/filter/record/record.h"
 #include "collector/incident/incident_match.h"
 #include "collector/query/nearest.h"
@@ -28,6 +29,9 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   book.hints = options.hints;
   book.goes_on = [side = side.get()](const v1::StoredSymptom& symptom, const NodeNames& nodes) {
     return side->GoesOn(symptom, nodes);
+  };
+  book.held = [side = side.get()](const v1::StoredSymptom& symptom, const NodeNames& nodes) {
+    return side->Held(symptom, nodes);
   };
   auto incidents = incident::IncidentBook::Open(std::move(book));
   if (!incidents.ok()) return incidents.status();
@@ -118,6 +122,8 @@ v1::ListFiltersAnswer FilterSide::List() const {
     *info.mutable_status() = of->status;
     info.set_epochs(of->shown);
     info.set_epochs_late(of->skipped);
+    info.set_no_room(NoRoom(filter->name));
+    info.set_epochs_unreadable(of->unreadable);
     info.set_dropped(of->dropped);
     info.mutable_muted()->Assign(of->muted.begin(), of->muted.end());
   }
@@ -133,14 +139,36 @@ v1::ListFiltersAnswer FilterSide::List() const {
   return answer;
 }
 
+namespace {
+
+bool IsOf(const OpenAnomaly& open, const v1::StoredSymptom& symptom) {
+  return open.vital == symptom.vital() && open.sub == symptom.sub() &&
+         incident::ProgramOfSubject(open.subject) == symptom.program();
+}
+
+}  // namespace
+
 bool FilterSide::GoesOn(const v1::StoredSymptom& symptom, const NodeNames& nodes) const {
-  const auto fits = [&](const OpenAnomaly& open) {
-    return open.vital == symptom.vital() && open.sub == symptom.sub() &&
-           incident::ProgramOfSubject(open.subject) == symptom.program();
-  };
+  const auto fits = [&](const OpenAnomaly& open) { return IsOf(open, symptom); };
   return fleet_->IsOpen(symptom.filter(), nodes, symptom.vital(), symptom.sub()) ||
          runner_->IsOpen(symptom.filter(), nodes, fits) ||
          users_->IsOpen(symptom.filter(), nodes, fits);
+}
+
+incident::HeldOpen FilterSide::Held(const v1::StoredSymptom& symptom,
+                                    const NodeNames& nodes) const {
+  incident::HeldOpen held;
+  held.any = fleet_->IsOpen(symptom.filter(), nodes, symptom.vital(), symptom.sub());
+  // All are looked at, as none is enough.
+  const auto note = [&](const OpenAnomaly& open) {
+    if (!IsOf(open, symptom)) return false;
+    held.any = true;
+    held.news_ns = std::max(held.news_ns, open.news_ns);
+    return false;
+  };
+  runner_->IsOpen(symptom.filter(), nodes, note);
+  users_->IsOpen(symptom.filter(), nodes, note);
+  return held;
 }
 
 absl::StatusOr<Replayed> FilterSide::Run(const std::string& name, uint32_t node, uint64_t from_ns,

@@ -68,6 +68,8 @@ class FilterSide {
   // Whether an anomaly of the kind is open on one of the nodes (none named: on any); runner's
   // thread.
   bool GoesOn(const v1::StoredSymptom& symptom, const NodeNames& nodes) const;
+  // What is held open of it there, also of nodes that are not heard of now; runner's thread.
+  incident::HeldOpen Held(const v1::StoredSymptom& symptom, const NodeNames& nodes) const;
   std::vector<v1::FilterLearning> Learning() const;
   absl::Status Unknown(const std::string& name) const;
   storage::Store* store_ = nullptr;

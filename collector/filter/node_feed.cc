@@ -33,7 +33,7 @@ void Free(google::protobuf::RepeatedPtrField<v1::FilterPoints>* points) {
 }
 
 OpenAnomaly Identity(const v1::FilterAnomaly& anomaly) {
-  return {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
+  return {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns(), anomaly.news_ns()};
 }
 
 // What a filter hands over is text of unknown origin: it may carry names of the node.
@@ -130,6 +130,7 @@ absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
                                  : last_start_ns_ + 1;
   pending_ = 0;
   shown_before_ = shown_;
+  unreadable_before_ = unreadable_;
   problem_ = absl::OkStatus();
   return from_ns_;
 }
@@ -146,9 +147,16 @@ void NodeFeed::Offer(const SourceEpoch& epoch) {
   problem_ = Show(epoch);
 }
 
+// It is met again in each look until a later one was shown.
+void NodeFeed::PassOver(uint64_t start_ns) {
+  if (!problem_.ok() || start_ns < from_ns_ || start_ns <= last_unreadable_ns_) return;
+  last_unreadable_ns_ = start_ns;
+  ++unreadable_;
+}
+
 absl::Status NodeFeed::Finish(const NodeHead& head, bool complete) {
   const uint64_t shown = shown_ - shown_before_;
-  dealt_with_ += shown;
+  dealt_with_ += shown + (unreadable_ - unreadable_before_);
   if (!problem_.ok()) return problem_;
   if (!complete) return absl::OkStatus();
   waiting_ = pending_;
@@ -397,15 +405,14 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
 }
 
 void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
-  const OpenAnomaly one = Identity(anomaly);
+  OpenAnomaly one = Identity(anomaly);
+  open_.erase(one);
   if (anomaly.open()) {
-    open_.insert(one);
+    open_.insert(std::move(one));
     // Of a filter that begins ever more and ends nothing.
     if (open_.size() > kMaxOpen) {
       open_.erase(std::ranges::min_element(open_, {}, &OpenAnomaly::start_ns));
     }
-  } else {
-    open_.erase(one);
   }
 }
 
@@ -436,6 +443,16 @@ absl::Status NodeFeed::Tell(v1::FilterAnomaly& found) {
   return options_.log->Append(filter().name, filter().version, name_, found).status();
 }
 
+// The log tells of each once. That a leak has doubled is news all the same; what a filter says
+// again in each epoch is none, nor is what comes again after a restart.
+void NodeFeed::NoteNews(const v1::FilterAnomaly& known, v1::FilterAnomaly& found) const {
+  const uint64_t before_ns = std::max(known.told_ns(), known.found_ns());
+  const bool again = found.found_ns() > before_ns;
+  const bool after_a_pause = before_ns + kJoinNs < showing_start_ns_;
+  found.set_told_ns(std::max(before_ns, found.found_ns()));
+  found.set_news_ns(found.open() && again && after_a_pause ? options_.now_ns() : known.news_ns());
+}
+
 absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
   auto& list = *hour.mutable_anomalies();
   const auto known = std::ranges::find_if(list, [&](const v1::FilterAnomaly& one) {
@@ -443,6 +460,7 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
            one.sub() == found.sub() && one.subject() == found.subject();
   });
   if (known != list.end()) {
+    NoteNews(*known, found);
     found.set_found_ns(known->found_ns());
     if (known->untold()) {
       if (auto status = Tell(found); !status.ok()) return status;

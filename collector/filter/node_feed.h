@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,13 @@ inline constexpr uint64_t kMostEarlierNs = 7 * storage::kDayNs;
 struct OpenAnomaly {
   std::string vital, sub, subject;
   uint64_t start_ns = 0;
-  auto operator<=>(const OpenAnomaly&) const = default;
+  // FilterAnomaly's; not a part of what it is known by.
+  uint64_t news_ns = 0;
+  std::strong_ordering operator<=>(const OpenAnomaly& other) const {
+    return std::tie(vital, sub, subject, start_ns) <=>
+           std::tie(other.vital, other.sub, other.subject, other.start_ns);
+  }
+  bool operator==(const OpenAnomaly& other) const { return (*this <=> other) == 0; }
 };
 using OpenByNode = std::map<std::string, std::set<OpenAnomaly>, std::less<>>;
 
@@ -90,11 +97,12 @@ class NodeFeed {
 
   // One look at what has come since, in three steps, so that one reading of the node serves all
   // filters. Begin: from which time epochs are wanted; nullopt: nothing new. Offer: each stored
-  // epoch from there on, ascending by start. Finish: that was all there is (not after a stop or a
-  // failed reading). An error of the filter ends the feed for good (failed()); one of the store
-  // leaves it where it was.
+  // epoch from there on, ascending by start; PassOver: one of them that cannot be opened. Finish:
+  // that was all there is (not after a stop or a failed reading). An error of the filter ends the
+  // feed for good (failed()); one of the store leaves it where it was.
   absl::StatusOr<std::optional<uint64_t>> Begin(const NodeHead& head);
   void Offer(const SourceEpoch& epoch);
+  void PassOver(uint64_t start_ns);
   absl::Status Finish(const NodeHead& head, bool complete);
 
   // Between epochs the instance goes and its owner keeps the state, until the next epoch is shown:
@@ -116,8 +124,9 @@ class NodeFeed {
   bool waits() const { return waiting_ > 0; }  // epochs behind a hole do
   uint64_t shown() const { return shown_; }
   uint64_t skipped() const { return skipped_; }
-  uint64_t dropped() const { return dropped_; }  // outputs not kept, since this feed was made
-  uint64_t told() const { return told_; }        // what it was told of anomalies, since then
+  uint64_t unreadable() const { return unreadable_; }  // epochs passed over, since it was made
+  uint64_t dropped() const { return dropped_; }        // outputs not kept, since this feed was made
+  uint64_t told() const { return told_; }              // what it was told of anomalies, since then
   uint64_t last_end_ns() const { return last_end_ns_; }
   // At most 1,024, the latest.
   const std::set<OpenAnomaly>& open() const { return open_; }
@@ -141,6 +150,7 @@ class NodeFeed {
   // log where it is news.
   absl::Status PutInto(v1::FilterHour& hour, v1::FilterAnomaly found);
   absl::Status Tell(v1::FilterAnomaly& found);
+  void NoteNews(const v1::FilterAnomaly& known, v1::FilterAnomaly& found) const;
   absl::Status PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
   void NoteOpen(const v1::FilterAnomaly& anomaly);
@@ -181,12 +191,14 @@ class NodeFeed {
   uint64_t last_end_ns_ = 0;
   uint64_t shown_ = 0;
   uint64_t skipped_ = 0;
+  uint64_t unreadable_ = 0;
+  uint64_t last_unreadable_ns_ = 0;  // the latest starts then
   uint64_t dropped_ = 0;
   uint64_t told_ = 0;
   uint64_t told_until_ns_ = 0;
   bool asks_learning_ = false;  // of hour_: one that runs elsewhere tells with the first epoch
-  // Of NodeHead::epochs, how many were shown, skipped, or lie before the beginning; known once two
-  // looks in a row found the same.
+  // Of NodeHead::epochs, how many were shown, skipped, unreadable, or lie before the beginning;
+  // known once two looks in a row found the same.
   uint64_t dealt_with_ = 0;
   uint64_t last_head_epochs_ = UINT64_MAX;
   bool settled_ = false;
@@ -199,6 +211,7 @@ class NodeFeed {
   uint64_t hold_ns_ = 0;
   uint64_t pending_ = 0;
   uint64_t shown_before_ = 0;
+  uint64_t unreadable_before_ = 0;
   absl::Status problem_;
   // Emitted and not yet stored: kept until the store takes it. A list, as nearly all feeds of a
   // fleet have nothing here and an empty one takes no memory.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/node_feed.h"
@@ -57,7 +58,6 @@ absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
   const uint64_t day_before = options.from_ns - std::min(options.from_ns, storage::kDayNs);
   absl::Status damaged;
   const auto visit = [&](const storage::DerivedKey& key, std::string_view value) {
-    if (key.node != options.node.number) return true;
     v1::FilterHour hour;
     if (!hour.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
       damaged = absl::DataLossError(absl::StrCat("filter run: the outputs of ",
@@ -75,23 +75,27 @@ absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
   };
   // An hour is whole once a later one is there, even if that is beyond what is asked for.
   uint64_t unreadable = 0;
-  const auto read = options.store->ForEach(
-      number, day_before, options.to_ns + kBehindNs + storage::kDayNs, visit, &unreadable);
+  const auto read =
+      options.store->ForEachOf(number, {&options.node.number, 1}, day_before,
+                               options.to_ns + kBehindNs + storage::kDayNs, visit, &unreadable);
   if (!read.ok()) return read;
   // A comparison with a part would call the rest a difference.
   if (unreadable != 0) {
     return absl::DataLossError(absl::StrCat("filter run: about ", unreadable, " outputs of ",
-                                            options.code->declared().name,
-                                            " of this time cannot be read"));
+                                            options.code->declared().name, " for node ",
+                                            options.node.name, " of this time cannot be read"));
   }
   if (!damaged.ok()) return damaged;
   if (auto status = ReadEarlier(options, number, day_before, saved); !status.ok()) return status;
   return saved;
 }
 
+// All there are: two lists that are cut may be equal by what is left of them. `whose`: "live" or
+// "this run", in errors.
 absl::StatusOr<std::vector<v1::Anomaly>> List(const ReplayOptions& options,
-                                              storage::DerivedStore* store) {
+                                              storage::DerivedStore* store, const char* whose) {
   AnomalyQuery query;
+  query.nodes = {options.node.number};
   query.from_ns = options.from_ns;
   query.to_ns = options.to_ns;
   query.limit = kMaxAnomalies;
@@ -102,6 +106,15 @@ absl::StatusOr<std::vector<v1::Anomaly>> List(const ReplayOptions& options,
   auto page = ListAnomalies(
       store, {{options.code->declared().name, options.code->declared().version}}, query);
   if (!page.ok()) return page.status();
+  if (!page->next_page.empty()) {
+    const auto seconds = static_cast<int64_t>(page->anomalies.back().start_s());
+    return absl::ResourceExhaustedError(
+        absl::StrCat("filter run: ", whose, " has more than ", kMaxAnomalies, " anomalies of ",
+                     options.code->declared().name, " on node ", options.node.name,
+                     ", so they cannot be compared: those from ",
+                     absl::FormatTime(absl::FromUnixSeconds(seconds), absl::UTCTimeZone()),
+                     " on are as many; choose a shorter time"));
+  }
   return std::move(page->anomalies);
 }
 
@@ -199,7 +212,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
     if (auto status = feed.Resume(saved->resume->first, hour); !status.ok()) return status;
     replayed.resumed = true;
   }
-  auto live = List(options, options.store);
+  auto live = List(options, options.store, "live");
   if (!live.ok()) return live.status();
   replayed.live = *std::move(live);
   const std::string live_bytes = Bytes(replayed.live);
@@ -208,7 +221,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   const auto says_the_same = [&]() -> absl::StatusOr<bool> {
     if (told == feed.told()) return false;
     told = feed.told();
-    auto again = List(options, &apart);
+    auto again = List(options, &apart, "this run");
     if (!again.ok()) return again.status();
     return Bytes(*again) == live_bytes;
   };
@@ -237,8 +250,11 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
       }
       return true;
     };
-    const auto read =
-        options.source->ForEach(options.node.number, **from, options.to_ns + kBehindNs, visit);
+    const auto unreadable = [&](uint64_t start_ns) {
+      if (start_ns >= options.from_ns && start_ns < options.to_ns) ++replayed.unreadable;
+    };
+    const auto read = options.source->ForEachStored(options.node.number, **from,
+                                                    options.to_ns + kBehindNs, visit, unreadable);
     if (!read.ok()) return read;
     if (!problem.ok()) return problem;
     const auto finished = feed.Finish(options.node, false);
@@ -246,7 +262,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
     if (!finished.ok() && !(behind && feed.failed())) return finished;
   }
   replayed.epochs = feed.shown() - shown_before;
-  auto again = List(options, &apart);
+  auto again = List(options, &apart, "this run");
   if (!again.ok()) return again.status();
   replayed.anomalies = *std::move(again);
   if (auto status = CountOutputs(options, apart, *apart_number, replayed); !status.ok()) {

@@ -37,13 +37,15 @@ struct Replayed {
   std::vector<v1::Anomaly> anomalies;  // that overlap [from, to), newest first
   std::vector<v1::Anomaly> live;       // what the live run has there
   std::vector<uint64_t> late_ns;       // starts of epochs passed over: they came too late
+  uint64_t unreadable = 0;             // epochs of [from, to) that cannot be opened, none shown
   uint64_t points = 0, marks = 0;      // of [from, to)
   uint64_t epochs = 0;                 // shown, those before `from` and behind `to` included
   uint64_t shown_ns = 0;               // end of the last of them
   bool resumed = false;                // from a saved state; else it began a day (or more) before
 };
 
-// Errors: those of the store, and of a filter that gives up. Cancelled when `stop` says so.
+// Errors: those of the store, and of a filter that gives up. ResourceExhausted: here or live there
+// are more anomalies than are compared, 10,000. Cancelled when `stop` says so.
 absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::function<bool()>& stop);
 
 }  // namespace telltale::filter

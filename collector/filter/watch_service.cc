@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +19,13 @@ namespace {
 
 constexpr int kMaxLate = 100;
 constexpr int kMaxAnomaliesTold = 10'000;
+
+// Half of what is left to who asked: the answer is to come in time without his peers, too.
+std::chrono::milliseconds PeerTime(const grpc::ServerContext& context) {
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(left / 2),
+                    std::chrono::milliseconds(0), incident::kPeerTime);
+}
 
 class WatchService final : public v1::Watch::Service {
  public:
@@ -50,7 +58,9 @@ class WatchService final : public v1::Watch::Service {
     if (!listed.ok()) return Refused(listed.status(), collector::GrpcRefusal::kTooLarge);
     *answer = *std::move(listed);
     if (request->number() != 0 && options_.peers) {
-      incident::AddPeers(options_.peers, *answer->mutable_incidents(0));
+      incident::AddPeers(
+          options_.peers, [context] { return context->IsCancelled(); }, PeerTime(*context),
+          *answer->mutable_incidents(0));
     }
     if (!options_.alertmanagers) return grpc::Status::OK;
     for (v1::AlertTarget& target : options_.alertmanagers()) {
@@ -68,9 +78,8 @@ class WatchService final : public v1::Watch::Service {
     auto changed =
         options_.side->incidents()->Change(*request, access::Who(*peer), options_.now_ns());
     if (!changed.ok()) return Refused(changed.status(), collector::GrpcRefusal::kNoRoom);
-    const v1::IncidentNote& note = *changed->notes().rbegin();
-    const auto noted =
-        options_.gate->Done(*peer, kAction, absl::StrCat(changed->number(), ": ", note.text()));
+    const auto noted = options_.gate->Done(
+        *peer, kAction, absl::StrCat(changed->number(), ": ", incident::LastDone(*changed)));
     *answer->mutable_incident() = *std::move(changed);
     return noted.ok() ? grpc::Status::OK : ToGrpc(noted);
   }
@@ -142,6 +151,7 @@ class WatchService final : public v1::Watch::Service {
     answer.set_epochs(answer.epochs() + replayed.epochs);
     answer.set_points(answer.points() + replayed.points);
     answer.set_marks(answer.marks() + replayed.marks);
+    answer.set_unreadable_epochs(answer.unreadable_epochs() + replayed.unreadable);
     answer.set_late_epochs(answer.late_epochs() + replayed.late_ns.size());
     for (const uint64_t start_ns : replayed.late_ns) {
       if (answer.late_size() == kMaxLate) break;

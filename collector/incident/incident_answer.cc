@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "collector/filter/record/record.h"
 #include "collector/formats/next_command.h"
 
@@ -83,12 +84,33 @@ v1::Incident ToAnswer(const v1::StoredIncident& stored, Shown shown) {
   return answer;
 }
 
-void AddPeers(const PeerLook& look, v1::Incident& incident) {
+std::string LastDone(const v1::Incident& incident) {
+  const auto& notes = incident.notes();
+  const auto last = std::find_if(notes.rbegin(), notes.rend(),
+                                 [](const v1::IncidentNote& note) { return !note.who().empty(); });
+  return last == notes.rend() ? "" : last->text();
+}
+
+void AddPeers(const PeerLook& look, const std::function<bool()>& cancelled,
+              std::chrono::milliseconds time, v1::Incident& incident) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  const auto over = [&] {
+    return std::chrono::steady_clock::now() >= until || (cancelled && cancelled());
+  };
   int looks = 0;
   for (v1::IncidentSymptom& symptom : *incident.mutable_symptoms()) {
     if (symptom.rule() == 0 || symptom.explained_by() != 0) continue;
     if (++looks > kMostLooks) return;
-    symptom.set_peers(look(symptom));
+    const absl::StatusOr<std::string> text =
+        over() ? absl::CancelledError("its time is over") : look(symptom, over);
+    if (text.ok()) {
+      symptom.set_peers(*text);
+    } else if (absl::IsCancelled(text.status())) {
+      symptom.set_peers(
+          absl::StrCat("not looked at: for all of the incident there were ", time.count(), " ms"));
+    } else {
+      symptom.set_peers(absl::StrCat("not compared: ", text.status().message()));
+    }
   }
 }
 

@@ -17,6 +17,7 @@ constexpr int kMostNotes = 200;  // those of changes of state included: nobody i
 constexpr size_t kMaxNoteBytes = 1'000;
 constexpr size_t kBatch = 256;
 constexpr uint64_t kSettleNs = 600'000'000'000;
+constexpr uint64_t kCountNs = 10'000'000'000;  // between counts of what goes on
 constexpr uint32_t kDefaultList = 50, kMaxList = 1'000;
 constexpr size_t kMaxNewsBytes = 1 << 20;
 constexpr size_t kMaxHints = 4'096;  // the latest; of the others an incident's timeline is silent
@@ -44,6 +45,12 @@ uint64_t NumberOf(const v1::Anomaly& anomaly) {
 
 bool IsResolved(const v1::StoredIncident& incident) {
   return incident.state() == v1::INCIDENT_STATE_RESOLVED;
+}
+
+std::string StillGoesOn(int symptoms, int all) {
+  return absl::StrCat(symptoms, " of its ", all, all == 1 ? " symptom" : " symptoms",
+                      symptoms == 1 ? " still goes on" : " still go on",
+                      ": when more is told of that, it is open again");
 }
 
 std::string SlotName(uint64_t slot) { return absl::StrCat("incidents/", slot); }
@@ -97,6 +104,10 @@ absl::Status IncidentBook::Load() {
       changed_.insert(incident.number());  // of a store from before there were feeds
     }
     incidents_[incident.number()] = std::move(incident);
+  }
+  // Filters come to know again what they hold open.
+  for (const auto& [number, incident] : incidents_) {
+    if (IsResolved(incident) && !incident.resolved_by().empty()) watched_[number] = 0;
   }
   if (lost != 0) {
     options_.store->NoteLost(lost, "incidents",
@@ -163,6 +174,7 @@ absl::Status IncidentBook::Advance(uint64_t now_ns) {
   const uint64_t known_before = head_.number();
   if (auto status = TakeNews(now_ns); !status.ok()) return status;
   ForgetHints(now_ns);
+  ReopenWhatHasNews(now_ns, settled);
   // A filter that just told of something knows whether it goes on.
   ResolveAndSilence(now_ns, settled || !options_.goes_on ? 0 : known_before);
   if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
@@ -211,12 +223,87 @@ void IncidentBook::SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns) 
   }
 }
 
+// Now and then all are counted; else one that goes on is enough, as an incident may have many.
 void IncidentBook::SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns) {
-  const auto seen = going_on_ns_.find(incident.number());
-  if (!options_.goes_on || (seen != going_on_ns_.end() && seen->second == now_ns)) return;
-  const auto goes_on = [&](const v1::StoredSymptom& symptom) { return GoesOn(incident, symptom); };
-  if (!std::ranges::any_of(incident.symptoms(), goes_on)) return;
-  going_on_ns_[incident.number()] = now_ns;
+  if (!options_.goes_on) return;
+  const auto known = going_on_.find(incident.number());
+  GoingOn seen = known == going_on_.end() ? GoingOn() : known->second;
+  if (seen.seen_ns == now_ns) return;
+  const bool counts = seen.counted_ns + kCountNs <= now_ns;
+  bool any = false;
+  int symptoms = 0;
+  for (const v1::StoredSymptom& symptom : incident.symptoms()) {
+    if (!GoesOn(incident, symptom)) continue;
+    any = true;
+    if (!counts) break;
+    symptoms += options_.hints.contains(symptom.filter()) ? 0 : 1;
+  }
+  if (!any && known == going_on_.end()) return;
+  if (any) seen.seen_ns = now_ns;
+  if (counts) seen.counted_ns = now_ns;
+  if (counts || !any) seen.symptoms = symptoms;
+  going_on_[incident.number()] = seen;
+}
+
+void IncidentBook::ReopenWhatHasNews(uint64_t now_ns, bool settled) {
+  if (!options_.held) return;
+  for (auto it = watched_.begin(); it != watched_.end();) {
+    auto& [number, held_ns] = *it;
+    v1::StoredIncident& incident = incidents_.at(number);
+    if (!settled) held_ns = now_ns;
+    const v1::StoredSymptom* news = nullptr;
+    for (const v1::StoredSymptom& symptom : incident.symptoms()) {
+      if (options_.hints.contains(symptom.filter())) continue;
+      const HeldOpen held = options_.held(symptom, NodesOf(incident, symptom));
+      if (held.any) held_ns = now_ns;
+      if (held.news_ns <= incident.resolved_ns()) continue;
+      const auto nodes = NodesToldHere(incident, symptom);
+      if (!nodes.has_value()) continue;
+      if (options_.held(symptom, *nodes).news_ns <= incident.resolved_ns()) continue;
+      news = &symptom;
+      break;
+    }
+    if (news != nullptr) Reopen(incident, *news, now_ns);
+    const bool done = news != nullptr || held_ns + options_.resolve_ns <= now_ns;
+    it = done ? watched_.erase(it) : std::next(it);
+  }
+}
+
+std::optional<filter::NodeNames> IncidentBook::NodesToldHere(
+    const v1::StoredIncident& incident, const v1::StoredSymptom& symptom) const {
+  filter::NodeNames nodes = NodesOf(incident, symptom);
+  const bool any = nodes.empty();
+  for (const auto& [number, other] : incidents_) {
+    // Of several that were resolved by hand the one that was last is open again.
+    const bool has_news = !IsResolved(other) || (watched_.contains(number) &&
+                                                 other.resolved_ns() > incident.resolved_ns());
+    if (number == incident.number() || !has_news) continue;
+    for (const v1::StoredSymptom& its : other.symptoms()) {
+      if (!SameSymptom(its, symptom)) continue;
+      const filter::NodeNames its_nodes = NodesOf(other, its);
+      if (any || its_nodes.empty()) return std::nullopt;
+      for (const std::string_view node : its_nodes) nodes.erase(node);
+      if (nodes.empty()) return std::nullopt;
+    }
+  }
+  return nodes;
+}
+
+// Who resolved it did not know of this.
+void IncidentBook::Reopen(v1::StoredIncident& incident, const v1::StoredSymptom& symptom,
+                          uint64_t now_ns) {
+  const std::string who = incident.resolved_by();
+  incident.set_state(v1::INCIDENT_STATE_OPEN);
+  incident.set_last_ns(now_ns);
+  incident.clear_resolved_ns();
+  incident.clear_resolved_by();
+  incident.clear_acknowledged_by();
+  incident.clear_acknowledged_ns();
+  changed_.insert(incident.number());
+  if (incident.notes_size() >= kMaxNotes) return;
+  AddNote(incident, now_ns, "",
+          absl::StrCat("open again, more was told since ", who,
+                       " resolved it, of: ", proto::SanitizeText(symptom.text(), kMaxNoteBytes)));
 }
 
 void IncidentBook::ResolveAndSilence(uint64_t now_ns, uint64_t unknown_to) {
@@ -238,14 +325,14 @@ void IncidentBook::Resolve(v1::StoredIncident& incident, uint64_t now_ns, const 
   incident.set_state(v1::INCIDENT_STATE_RESOLVED);
   incident.set_resolved_ns(now_ns);
   AddNote(incident, now_ns, "", why);
-  going_on_ns_.erase(incident.number());
+  going_on_.erase(incident.number());
   changed_.insert(incident.number());
 }
 
 // Something of it was found, or seen to go on.
 uint64_t IncidentBook::LastSeen(const v1::StoredIncident& incident) const {
-  const auto going_on = going_on_ns_.find(incident.number());
-  return std::max(incident.last_ns(), going_on == going_on_ns_.end() ? 0 : going_on->second);
+  const auto going_on = going_on_.find(incident.number());
+  return std::max(incident.last_ns(), going_on == going_on_.end() ? 0 : going_on->second.seen_ns);
 }
 
 bool IncidentBook::IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const {
@@ -354,7 +441,8 @@ void IncidentBook::Forget() {
   const auto least = std::ranges::min_element(incidents_, {}, worth);
   by_change_.erase(least->second.change());
   head_.set_forgotten_change(std::max(head_.forgotten_change(), least->second.change()));
-  going_on_ns_.erase(least->first);
+  going_on_.erase(least->first);
+  watched_.erase(least->first);
   changed_.erase(least->first);
   free_slots_.insert(slots_.extract(least->first).mapped());
   incidents_.erase(least);
@@ -518,18 +606,31 @@ absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentReques
   }
   if (IsResolved(incident) && !IsResolved(before)) {
     incident.set_resolved_ns(now_ns);
-  } else if (IsResolved(before)) {
+    incident.set_resolved_by(who);
+  } else if (IsResolved(before) && !IsResolved(incident)) {
     // What is open again has news: else the next look would resolve it.
     incident.set_last_ns(now_ns);
     incident.clear_resolved_ns();
+    incident.clear_resolved_by();
     incident.clear_merged_into();
   }
   AddNote(incident, now_ns, who,
           absl::StrCat(done, done.empty() || text.empty() ? "" : ": ", text));
+  const bool resolves = IsResolved(incident) && !IsResolved(before);
+  const auto going_on = going_on_.find(request.number());
+  if (resolves && going_on != going_on_.end() && going_on->second.symptoms > 0) {
+    AddNote(incident, now_ns, "", StillGoesOn(going_on->second.symptoms, incident.symptoms_size()));
+  }
   changed_.insert(request.number());
   if (auto status = Store(); !status.ok()) {
     incident = before;
     return status;
+  }
+  if (resolves) {
+    going_on_.erase(request.number());
+    watched_[request.number()] = now_ns;
+  } else if (!IsResolved(incident)) {
+    watched_.erase(request.number());
   }
   return ToAnswer(incident, Shown::kWhole);
 }

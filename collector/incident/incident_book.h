@@ -15,6 +15,12 @@
 // news, with nothing of it going on, resolves an incident; not in the first ten minutes after a
 // start, in which filters come to know again what goes on.
 //
+// Who resolves by hand what still goes on is told so in its timeline, and it stays resolved: what
+// is known is not told again. Fresh news is. What begins anew begins a new incident, as after every
+// other that is resolved. Where a filter tells more of what never ended, as of a leak that has
+// doubled, the incident is open again, unless another one has that symptom of that node by now.
+// Hints do not open it.
+//
 // Each change of an incident has a number, the highest of all so far: a follower's cursor. He gets
 // each incident that changed since, as it is now, by the number of its latest change.
 //
@@ -34,6 +40,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +58,12 @@
 
 namespace telltale::incident {
 
+// What filters hold open of a symptom.
+struct HeldOpen {
+  bool any = false;      // something, whether or not its node is heard of now
+  uint64_t news_ns = 0;  // when more was told of it last; 0: nothing since it was found
+};
+
 struct IncidentBookOptions {
   storage::DerivedStore* store = nullptr;
   const filter::AnomalyLog* log = nullptr;
@@ -58,6 +71,9 @@ struct IncidentBookOptions {
   // Whether the symptom still goes on on one of the nodes (none named: on any); from Advance's
   // thread. May be empty: not known.
   std::function<bool(const v1::StoredSymptom& symptom, const filter::NodeNames& nodes)> goes_on;
+  // What is held open of the symptom on these nodes, as goes_on; may be empty: nothing that was
+  // resolved by hand is open again by itself.
+  std::function<HeldOpen(const v1::StoredSymptom& symptom, const filter::NodeNames& nodes)> held;
   std::set<std::string> hints;              // filters whose anomalies begin no incident
   uint64_t kept = 4'096;                    // the same for the life of a store
   uint64_t together_ns = 600'000'000'000;   // without news, then a new incident begins
@@ -128,6 +144,11 @@ class IncidentBook {
   void SeeWhatGoesOn(uint64_t now_ns, bool settled);
   void SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns);
   void SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns);
+  void ReopenWhatHasNews(uint64_t now_ns, bool settled);
+  // Of the nodes of the symptom those on which no other incident has it by now; nullopt: none.
+  std::optional<filter::NodeNames> NodesToldHere(const v1::StoredIncident& incident,
+                                                 const v1::StoredSymptom& symptom) const;
+  void Reopen(v1::StoredIncident& incident, const v1::StoredSymptom& symptom, uint64_t now_ns);
   // `unknown_to`: of incidents up to this number it is not known whether they go on.
   void ResolveAndSilence(uint64_t now_ns, uint64_t unknown_to);
   uint64_t LastSeen(const v1::StoredIncident& incident) const;
@@ -144,8 +165,14 @@ class IncidentBook {
   std::set<uint64_t> free_slots_;
   std::set<uint64_t> changed_;              // not stored yet
   std::map<uint64_t, uint64_t> by_change_;  // number of those stored, by latest change
-  // When something of an incident was last seen to go on, by number. Known anew after a restart.
-  std::map<uint64_t, uint64_t> going_on_ns_;
+  struct GoingOn {
+    uint64_t seen_ns = 0;     // when something of it was last seen to go on
+    uint64_t counted_ns = 0;  // when the symptoms were, that go on and are no hints
+    int symptoms = 0;
+  };
+  std::map<uint64_t, GoingOn> going_on_;  // by number; known anew after a restart
+  // Those resolved by hand, and when something of each was last seen to be held open.
+  std::map<uint64_t, uint64_t> watched_;
   std::deque<v1::Anomaly> hints_;  // that wait, in the order of the log
   uint64_t first_look_ns_ = 0;
   feed::Waiters waiters_;

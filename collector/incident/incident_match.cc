@@ -67,11 +67,6 @@ bool HasInCommon(const v1::StoredSymptom& symptom, const v1::StoredSymptom& foun
   return of_the_node && symptom.explained_by() == 0 && Same(symptom.vital(), found.vital());
 }
 
-bool SameSymptom(const v1::StoredSymptom& a, const v1::StoredSymptom& b) {
-  return a.filter() == b.filter() && a.vital() == b.vital() && a.sub() == b.sub() &&
-         a.program() == b.program();
-}
-
 v1::StoredSymptom SymptomOf(const v1::Anomaly& anomaly) {
   v1::StoredSymptom symptom;
   symptom.set_node(anomaly.node());
@@ -170,6 +165,11 @@ bool HasAnotherReason(const v1::StoredIncident& incident, const v1::StoredSympto
 
 uint64_t NsOf(double seconds) {
   return static_cast<uint64_t>(std::llround(seconds * 1e3)) * 1'000'000;
+}
+
+bool SameSymptom(const v1::StoredSymptom& a, const v1::StoredSymptom& b) {
+  return a.filter() == b.filter() && a.vital() == b.vital() && a.sub() == b.sub() &&
+         a.program() == b.program();
 }
 
 std::string ProgramOfSubject(const std::string& subject) {

@@ -23,6 +23,9 @@ enum class Fit {
 };
 Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly);
 
+// Whether filter, vital, sub-series and program are equal, on whatever nodes.
+bool SameSymptom(const v1::StoredSymptom& a, const v1::StoredSymptom& b);
+
 // Where the symptom of the incident may be, by names that live as long as both: on its own nodes,
 // or, where it is on more than are kept of it, on those of the incident. Empty: nor are all of
 // these kept.

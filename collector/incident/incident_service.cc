@@ -46,7 +46,7 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
       Context* context, const v1::FollowIncidentsRequest* request) override {
     auto asker = options_.gate->Asks(*context);
     if (!asker.ok()) return new RefusedFollower(ToGrpc(asker.status()));
-    return followers_.Begin(*std::move(asker), request->cursor(),
+    return followers_.Begin(context, *std::move(asker), request->cursor(),
                             [](const v1::IncidentNews&) { return true; });
   }
 

@@ -88,6 +88,7 @@ struct FilterFigures {
   std::string filter;
   double lag_s = 0;
   uint64_t skipped = 0;
+  uint64_t unreadable = 0;
   uint64_t dropped = 0;
   std::optional<UserFilterFigures> user;
   std::vector<std::pair<std::string, uint64_t>> anomalies;  // by vital, cumulative

@@ -111,6 +111,12 @@ std::vector<MetricRow> MakeTable() {
        "epochs",
        {"filter"},
        "Epochs that came after the filter had passed their time; stored, but not seen by it."},
+      {"telltale_filter_epochs_unreadable_total",
+       kCounter,
+       "epochs",
+       {"filter"},
+       "Stored epochs that could not be opened and were not seen by the filter; several in one "
+       "damaged block count once."},
       {"telltale_filter_outputs_dropped_total",
        kCounter,
        "outputs",

@@ -173,6 +173,11 @@ void MetricsPage::AddFilters(const MetricSources& sources) {
        [filters](size_t item, const MetricRow& row, std::string& out) {
          WriteSample(row, {{"filter", filters[item].filter}}, Integer(filters[item].skipped), out);
        }});
+  families_.push_back({Metric("telltale_filter_epochs_unreadable_total"), filters.size(),
+                       [filters](size_t item, const MetricRow& row, std::string& out) {
+                         WriteSample(row, {{"filter", filters[item].filter}},
+                                     Integer(filters[item].unreadable), out);
+                       }});
   families_.push_back(
       {Metric("telltale_filter_outputs_dropped_total"), filters.size(),
        [filters](size_t item, const MetricRow& row, std::string& out) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/formats/quantity.h"
+#include "storage/node_role.h"
 
 namespace telltale::query {
 namespace {
@@ -38,9 +39,7 @@ Kind KindOf(const storage::NodeRecord& node) {
   kind.kernel = node.info().kernel_release();
   kind.scoped = !node.info().scope().empty();
   kind.cpus = std::max(1U, node.info().cpus_online());
-  for (const v1::Label& label : node.info().labels()) {
-    if (label.key() == "role") kind.role = label.value();
-  }
+  kind.role = storage::RoleOf(node);
   return kind;
 }
 

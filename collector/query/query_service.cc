@@ -146,7 +146,7 @@ class QueryService::Impl final : public v1::Query::CallbackService {
     if (!asker.ok()) return Refused<v1::Anomaly>(asker.status());
     const auto& nodes = request->selection().nodes();
     return followers_.Begin(
-        *std::move(asker), request->cursor(),
+        context, *std::move(asker), request->cursor(),
         [nodes = std::set<std::string>(nodes.begin(), nodes.end())](const v1::Anomaly& anomaly) {
           return nodes.empty() || nodes.contains(anomaly.node());
         });

@@ -31,7 +31,9 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         answer->set_asker(Who(call));
         answer->set_may_change(MayChange(call));
         if (question.number() != 0 && api.peers) {
-          incident::AddPeers(api.peers, *answer->mutable_incidents(0));
+          const auto cancelled = [&call] { return call.cancelled && *call.cancelled; };
+          incident::AddPeers(api.peers, cancelled, incident::kPeerTime,
+                             *answer->mutable_incidents(0));
         }
         if (!api.alertmanagers) return answer;
         for (v1::AlertTarget& target : api.alertmanagers()) {
@@ -55,7 +57,7 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         if (!changed.ok()) return changed.status();
         const auto noted =
             api.audit(Who(call), call.address, kAction,
-                      absl::StrCat(changed->number(), ": ", changed->notes().rbegin()->text()), {});
+                      absl::StrCat(changed->number(), ": ", incident::LastDone(*changed)), {});
         if (!noted.ok()) return noted;
         v1::ChangeIncidentAnswer answer;
         *answer.mutable_incident() = *std::move(changed);

@@ -36,6 +36,7 @@ std::vector<metrics::FilterFigures> FiguresOf(const v1::ListFiltersAnswer& filte
     figures.filter = info.name();
     figures.lag_s = info.status().lag_s();
     figures.skipped = info.epochs_late();
+    figures.unreadable = info.epochs_unreadable();
     figures.dropped = info.dropped();
     for (const auto& [key, count] : counts) {
       if (key.first == info.name()) figures.anomalies.emplace_back(key.second, count);

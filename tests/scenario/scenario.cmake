@@ -18,5 +18,6 @@ set_tests_properties(corpus_test PROPERTIES LABELS scenario TIMEOUT 60
   ENVIRONMENT "TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 add_test(NAME corpus_live_test
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/scenario/corpus_live_test.py)
-set_tests_properties(corpus_live_test PROPERTIES LABELS scenario TIMEOUT 300 RESOURCE_LOCK kernel_sensor RUN_SERIAL ON
+# It runs the corpus once or twice, up to 240 s each.
+set_tests_properties(corpus_live_test PROPERTIES LABELS scenario TIMEOUT 540 RESOURCE_LOCK kernel_sensor RUN_SERIAL ON
   ENVIRONMENT "TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,11 @@ class FakeSource : public EpochSource {
  public:
   void Add(uint32_t node, uint64_t number, double rate) {
     rates_[node][number] = rate;
+    ++counted_[node];
+  }
+  // One that is stored and cannot be opened, not the first of the node.
+  void AddUnreadable(uint32_t node, uint64_t number) {
+    unreadable_[node].insert(number);
     ++counted_[node];
   }
   std::vector<NodeHead> Nodes() const override {
@@ -64,6 +70,15 @@ class FakeSource : public EpochSource {
     }
     return absl::OkStatus();
   }
+  absl::Status ForEachStored(uint32_t node, uint64_t from_ns, uint64_t to_ns, const Visitor& visit,
+                             const Unreadable& unreadable) const override {
+    const auto of = unreadable_.find(node);
+    for (const uint64_t number : of == unreadable_.end() ? std::set<uint64_t>() : of->second) {
+      const uint64_t start_ns = kBegin + number * kEpoch;
+      if (start_ns >= from_ns && start_ns < to_ns) unreadable(start_ns);
+    }
+    return ForEach(node, from_ns, to_ns, visit);
+  }
   bool Hour(uint32_t, uint64_t, const HourVisitor&) const override { return false; }
   mutable std::atomic<uint64_t> visits = 0;
 
@@ -71,6 +86,7 @@ class FakeSource : public EpochSource {
   const v1::Schema schema_ = proto::BuiltinSchema();
   std::map<uint32_t, std::map<uint64_t, double>> rates_;
   std::map<uint32_t, uint64_t> counted_;
+  std::map<uint32_t, std::set<uint64_t>> unreadable_;  // by node
 };
 
 }  // namespace telltale::filter

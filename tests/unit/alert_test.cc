@@ -1,13 +1,20 @@
 // What an Alertmanager is told, where it may be, and what happens when it is not there.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 
+#include <atomic>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "collector/alert/alertmanager.h"
+#include "collector/alert/http_post.h"
 #include "tests/support/plain_http.h"
 #include "tests/support/program.h"
 
@@ -158,6 +165,85 @@ TEST(AlertmanagerTest, WhatItRefusesKeepsNoOthersFromBeingTold) {
   std::set<size_t> sizes;
   for (const std::string& body : box.bodies()) sizes.insert(nlohmann::json::parse(body).size());
   EXPECT_THAT(sizes, ::testing::ElementsAre(44, 256));
+}
+
+// Names that hang do so until the test has ended; all others are looked up as usual.
+class HangingNames {
+ public:
+  HangingNames() { Hanging() = true; }
+  ~HangingNames() {
+    Hanging() = false;
+    EXPECT_TRUE(testing::Await([] { return Lookups() == 0; }));
+  }
+  static std::atomic<bool>& Hanging() {
+    static std::atomic<bool> hanging{false};
+    return hanging;
+  }
+  static std::atomic<int>& Lookups() {  // that hang
+    static std::atomic<int> lookups{0};
+    return lookups;
+  }
+};
+
+}  // namespace
+}  // namespace telltale::alert
+
+// In place of the C library's, of which it is made.
+extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
+                           addrinfo** found) {
+  using telltale::alert::HangingNames;
+  if (std::string_view(host == nullptr ? "" : host) == "hangs.example") {
+    ++HangingNames::Lookups();
+    // Not for ever: who waits for it is to fail and not to hang, too.
+    for (int i = 0; i < 1'500 && HangingNames::Hanging(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    --HangingNames::Lookups();
+    return EAI_AGAIN;
+  }
+  if (std::string_view(host == nullptr ? "" : host) == "none.example") return EAI_NONAME;
+  static const auto usual =
+      reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return usual(host, port, hints, found);
+}
+
+namespace telltale::alert {
+namespace {
+
+TEST(PostJsonTest, ANameThatHangsHoldsNobodyLongerThanHeWaits) {
+  const HangingNames names;
+  const auto address = ParseWebAddress("http://hangs.example:9093");
+  ASSERT_TRUE(address.ok()) << address.status();
+  std::atomic<bool> stop{false};
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) {
+    const auto status = PostJson(*address, "/x", {}, "{}", std::chrono::milliseconds(200), stop);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+    EXPECT_THAT(status.message(), HasSubstr("name: nothing within 200 ms"));
+  }
+  EXPECT_EQ(HangingNames::Lookups(), 1) << "three that ask wait for one lookup";
+  std::thread stopping([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop = true;
+  });
+  EXPECT_TRUE(absl::IsCancelled(
+      PostJson(*address, "/x", {}, "{}", std::chrono::milliseconds(60'000), stop)));
+  stopping.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(14));
+}
+
+TEST(PostJsonTest, ANameIsLookedUpAndOneThatIsNoneIsSaid) {
+  testing::PostBox box;
+  const std::atomic<bool> stop{false};
+  const auto post = [&](const std::string& host) {
+    return PostJson(*ParseWebAddress("http://" + host + ":" + std::to_string(box.port())), "/x", {},
+                    "{}", std::chrono::milliseconds(30'000), stop);
+  };
+  EXPECT_TRUE(post("localhost").ok());
+  EXPECT_TRUE(post("127.0.0.1").ok());
+  const auto none = post("none.example");
+  EXPECT_TRUE(absl::IsUnavailable(none)) << none;
+  EXPECT_THAT(std::string(none.message()), ::testing::StartsWith("name: "));
 }
 
 TEST(AlertmanagerTest, NobodyThereIsAFailureAndStoppingDoesNotWaitForIt) {

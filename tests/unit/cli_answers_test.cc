@@ -279,6 +279,22 @@ TEST(RenderTest, TimesSayWhichZoneTheyAreIn) {
   EXPECT_THAT(RenderStatus(status, Plain()), HasSubstr("times are UTC+1\n"));
 }
 
+TEST(RenderTest, AnAnomalySaysOnceWhatItWasLearnedFrom) {
+  v1::Anomaly anomaly;
+  anomaly.set_filter("level_shift");
+  anomaly.set_evidence("7 of the last 8 epochs");
+  anomaly.set_learned_epochs(1234);
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()),
+              HasSubstr("    because: 7 of the last 8 epochs; learned from 1,234 epochs\n"));
+  anomaly.clear_evidence();
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), HasSubstr("because: learned from 1,234 epochs\n"));
+  anomaly.set_text("high (learned from 1234 epochs)");
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), Not(HasSubstr("because")));
+  anomaly.set_text("high");
+  anomaly.set_filter("seasonal");
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), Not(HasSubstr("learned")));
+}
+
 TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
   v1::RunFilterAnswer run;
   run.set_epochs(60);
@@ -289,6 +305,28 @@ TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
   EXPECT_THAT(RenderFilterRun(run, Plain()),
               HasSubstr("the same as live\n"
                         "and 120 points of series and 1 mark, which are not held against live\n"));
+}
+
+TEST(RenderTest, AFilterSaysWhatItDidNotSee) {
+  v1::ListFiltersAnswer answer;
+  v1::FilterInfo& filter = *answer.add_filters();
+  filter.set_name("affinity");
+  filter.mutable_status()->set_state("running");
+  EXPECT_THAT(RenderFilters(answer, Plain()), Not(HasSubstr("running;")));
+  filter.set_no_room(1200);
+  filter.set_epochs_unreadable(1);
+  EXPECT_THAT(RenderFilters(answer, Plain()),
+              HasSubstr("running; no room for 1,200 labels; 1 epoch unreadable"));
+}
+
+TEST(RunFilterTest, EpochsThatCannotBeOpenedAreSaid) {
+  v1::RunFilterAnswer run;
+  run.set_epochs(60);
+  run.set_nodes(1);
+  EXPECT_THAT(RenderFilterRun(run, Plain()), Not(HasSubstr("opened")));
+  run.set_unreadable_epochs(3);
+  EXPECT_THAT(RenderFilterRun(run, Plain()),
+              HasSubstr("3 epochs of this time cannot be opened and so were not shown"));
 }
 
 TEST(TextTest, ANameOfCppKeepsItsFunction) {

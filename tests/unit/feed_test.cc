@@ -27,6 +27,7 @@ class FeedTest : public ::testing::Test, public v1::Query::CallbackService {
                     .greeting = {},
                     .most = 2,
                     .stalled = std::chrono::milliseconds(1'000),
+                    .lingers = std::chrono::milliseconds(5'000),
                     .stats = &stats_}) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
@@ -41,8 +42,9 @@ class FeedTest : public ::testing::Test, public v1::Query::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::Anomaly>* FollowAnomalies(
-      grpc::CallbackServerContext*, const v1::FollowRequest* request) override {
+      grpc::CallbackServerContext* context, const v1::FollowRequest* request) override {
     return followers_.Begin(
+        context,
         {"viewer/ann",
          [this] { return revoked_ ? absl::UnauthenticatedError("is revoked") : absl::OkStatus(); }},
         request->cursor(), [](const v1::Anomaly&) { return true; });
@@ -136,6 +138,27 @@ TEST_F(FeedTest, WhoReadsNothingIsCutToldHowToGoOnAndLosesNothing) {
   got.insert(got.end(), rest.begin(), rest.end());
   ASSERT_EQ(got.size(), kItems);
   for (uint64_t i = 0; i < kItems; ++i) EXPECT_EQ(got[i], std::to_string(i + 1));
+}
+
+TEST_F(FeedTest, WhoNeverReadsOnKeepsNoPlace) {
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::Anomaly>>> streams;
+  for (int i = 0; i < 2; ++i) {
+    v1::FollowRequest request;
+    request.set_cursor("0");
+    streams.push_back(
+        stub_->FollowAnomalies(contexts.emplace_back(new grpc::ClientContext).get(), request));
+  }
+  ASSERT_TRUE(testing::Await([&] { return Refused(collector::GrpcRefusal::kStalled) == 2; }));
+  grpc::Status ended;
+  EXPECT_TRUE(testing::Await([&] { return Read("190", &ended).size() == 10; }))
+      << ended.error_message();
+  for (const auto& stream : streams) {
+    v1::Anomaly item;
+    while (stream->Read(&item)) {
+    }
+    EXPECT_FALSE(stream->Finish().ok());
+  }
 }
 
 TEST_F(FeedTest, OneTooManyIsRefused) {

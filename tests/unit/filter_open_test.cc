@@ -102,6 +102,66 @@ TEST_F(FilterOpenTest, WhatGoesOnForDaysIsListedAndKnownAlsoAfterARestart) {
   EXPECT_FALSE(List(last_hour)[0].open());
 }
 
+// Something that begins with epoch 5, of which more is told with epoch 40, with each from 60 to 70,
+// and with 90.
+const telltale_filter& GrowingFilter() {
+  static const telltale_filter filter = [] {
+    telltale_filter made = StuckFilter();
+    made.name = "growing";
+    made.epoch = [](void* instance, const telltale_filter_epoch* epoch) {
+      const auto& host = *static_cast<telltale_filter_host*>(instance);
+      const uint64_t number = (epoch->start_ns - kBegin) / kEpoch;
+      const bool in_each = number >= 60 && number <= 70;
+      if (number != 5 && number != 40 && number != 90 && !in_each) return 0;
+      telltale_filter_anomaly anomaly = {};
+      anomaly.struct_size = sizeof anomaly;
+      anomaly.vital = "blocking";
+      anomaly.sub = "disk";
+      anomaly.start_ns = kStuckFrom;
+      anomaly.end_ns = epoch->end_ns;
+      anomaly.open = 1;
+      anomaly.text = "grows";
+      host.anomaly(host.context, &anomaly);
+      return 0;
+    };
+    return made;
+  }();
+  return filter;
+}
+
+TEST_F(FilterOpenTest, ThatMoreIsToldOfWhatGoesOnIsNewsOnceAlsoAfterARestart) {
+  filters_ = {&GrowingFilter()};
+  Restart();
+  const auto news = [&] {
+    uint64_t news_ns = UINT64_MAX;
+    EXPECT_TRUE(runner_->IsOpen("growing", {"n1"}, [&](const OpenAnomaly& one) {
+      news_ns = one.news_ns;
+      return true;
+    }));
+    return news_ns;
+  };
+  uint64_t epoch = 0;
+  const auto arrive = [&](uint64_t to) {
+    for (; epoch <= to; ++epoch) {
+      Arrive(epoch, 1);
+      Look();
+    }
+  };
+  const auto end_of = [](uint64_t number) { return kBegin + (number + 1) * kEpoch; };
+  arrive(39);
+  EXPECT_EQ(news(), 0u);
+  arrive(50);
+  EXPECT_EQ(news(), end_of(40));
+  arrive(75);
+  EXPECT_EQ(news(), end_of(60)) << "what is said in each epoch is news when it begins";
+  Restart();
+  Look();
+  EXPECT_EQ(news(), end_of(60)) << "told again by the repetition only";
+  arrive(95);
+  EXPECT_EQ(news(), end_of(90));
+  EXPECT_EQ(log_->NowCursor(), "1") << "and who follows anomalies is told once";
+}
+
 TEST_F(FilterOpenTest, AMarkIsHandedOnOnceAlsoAfterARestart) {
   for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1);
   Look();

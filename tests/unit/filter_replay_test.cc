@@ -21,16 +21,21 @@ std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
   return bytes;
 }
 
-Replayed Again(World& world, uint64_t from, uint64_t to) {
+absl::StatusOr<Replayed> Try(World& world, uint64_t from, uint64_t to,
+                             storage::DerivedStore* store) {
   LocalFilter filter(world.filters_.front());
-  const auto replayed = Replay({.code = &filter,
-                                .filter_options = {},
-                                .source = &world.source_,
-                                .store = &world.store_,
-                                .node = world.source_.Nodes().front(),
-                                .from_ns = kBegin + from * kEpoch,
-                                .to_ns = kBegin + to * kEpoch},
-                               [] { return false; });
+  return Replay({.code = &filter,
+                 .filter_options = {},
+                 .source = &world.source_,
+                 .store = store,
+                 .node = world.source_.Nodes().front(),
+                 .from_ns = kBegin + from * kEpoch,
+                 .to_ns = kBegin + to * kEpoch},
+                [] { return false; });
+}
+
+Replayed Again(World& world, uint64_t from, uint64_t to) {
+  const auto replayed = Try(world, from, to, &world.store_);
   EXPECT_TRUE(replayed.ok()) << replayed.status();
   return replayed.ok() ? *replayed : Replayed();
 }
@@ -146,6 +151,96 @@ TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
   }
   EXPECT_TRUE(Again(*this, 50, 100).live.empty());
   EXPECT_EQ(Again(*this, 50, 100).shown_ns, kBegin + 100 * kEpoch);
+}
+
+// A history in which what other nodes have cannot be read.
+class OneNodesHistory : public storage::MemoryHistory {
+ public:
+  OneNodesHistory(const storage::MemoryHistory* whole, uint32_t node)
+      : whole_(whole), node_(node) {}
+  absl::StatusOr<std::string> Get(storage::Family family, std::string_view key) const override {
+    return whole_->Get(family, key);
+  }
+  absl::Status Scan(storage::Family, std::string_view, std::string_view,
+                    const storage::RowVisitor&) const override {
+    return absl::UnimplementedError("scans go over damage");
+  }
+  absl::Status ScanOver(storage::Family family, std::string_view from, std::string_view to,
+                        const storage::RowVisitor& visit,
+                        const storage::DamageVisitor& damaged) const override {
+    return whole_->Scan(family, from, to, [&](std::string_view key, std::string_view value) {
+      if (storage::DecodeDerivedKey(key)->node == node_) return visit(key, value);
+      damaged({.after = "", .before = std::string(key), .rows = 1, .why = "a damaged block"});
+      return true;
+    });
+  }
+
+ private:
+  const storage::MemoryHistory* const whole_;
+  const uint32_t node_;
+};
+
+TEST_F(FilterReplayTest, WhatOtherNodesHaveIsNotRead) {
+  filters_ = {Later<100, 102, 500>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    for (uint32_t node = 1; node <= 3; ++node) Arrive(i, 1, node);
+  }
+  Look();
+  OneNodesHistory history(&history_, 1);
+  storage::DerivedStore store(&history, &catalog_);
+  const auto again = Try(*this, 50, 600, &store);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->live.size(), 1u);
+  EXPECT_EQ(Bytes(again->anomalies), Bytes(again->live));
+}
+
+TEST_F(FilterReplayTest, MoreAnomaliesThanAreComparedAreNoComparison) {
+  static const telltale_filter filter = [] {
+    telltale_filter made = *Later<100, 102, 500>();
+    made.name = "many";
+    made.epoch = [](void* instance, const telltale_filter_epoch* shown) {
+      const auto& host = *static_cast<telltale_filter_host*>(instance);
+      if (shown->start_ns % storage::kHourNs != 0) return 0;
+      for (int i = 0; i < 1'000; ++i) {
+        const std::string subject = "process " + std::to_string(i);
+        telltale_filter_anomaly anomaly = {};
+        anomaly.struct_size = sizeof anomaly;
+        anomaly.vital = "cpu";
+        anomaly.sub = "";
+        anomaly.subject = subject.c_str();
+        anomaly.start_ns = shown->start_ns;
+        anomaly.end_ns = shown->end_ns;
+        host.anomaly(host.context, &anomaly);
+      }
+      return 0;
+    };
+    return made;
+  }();
+  filters_ = {&filter};
+  Restart();
+  constexpr uint64_t kHour = storage::kHourNs / kEpoch;
+  for (uint64_t hour = 0; hour < 12; ++hour) {
+    Arrive(hour * kHour, 1);
+    Arrive(hour * kHour + 1, 1);
+    Look();
+  }
+  EXPECT_EQ(Again(*this, 0, 9 * kHour + 2).live.size(), 10'000u);
+  const auto more = Try(*this, 0, 12 * kHour, &store_);
+  ASSERT_EQ(more.status().code(), absl::StatusCode::kResourceExhausted) << more.status();
+  EXPECT_THAT(more.status().message(),
+              ::testing::HasSubstr("live has more than 10000 anomalies of many on node n1"));
+}
+
+TEST_F(FilterReplayTest, EpochsThatCannotBeOpenedAreCounted) {
+  filters_ = {Later<100, 102, 500>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  source_.AddUnreadable(1, 200);
+  source_.AddUnreadable(1, 400);
+  Look();
+  EXPECT_EQ(Again(*this, 50, 300).unreadable, 1u);
+  EXPECT_TRUE(Again(*this, 50, 300).late_ns.empty());
 }
 
 TEST_F(FilterReplayTest, WhatIsToldDaysLaterIsNotWaitedFor) {

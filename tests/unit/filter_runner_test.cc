@@ -144,6 +144,26 @@ TEST_F(FilterRunnerTest, ALateEpochIsCountedAndPassedOverAlsoAfterARestart) {
   EXPECT_EQ(runner_->Reports()[0].skipped, 1u);
 }
 
+TEST_F(FilterRunnerTest, AnEpochThatCannotBeOpenedIsCountedOnceAndIsNotLate) {
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, Quiet(i));
+  Look();
+  source_.AddUnreadable(1, 100);
+  now_ += kEpoch;
+  Look();
+  for (uint64_t i = 101; i < 140; ++i) {
+    Arrive(i, Quiet(i));
+    Look();
+  }
+  const FilterReport report = runner_->Reports().front();
+  EXPECT_EQ(report.unreadable, 1u);
+  EXPECT_EQ(report.skipped, 0u);
+  EXPECT_EQ(report.shown, 139u);
+  source_.Add(1, 100, 1);  // another one, that really came too late
+  Look();
+  EXPECT_EQ(runner_->Reports().front().skipped, 1u);
+  EXPECT_EQ(runner_->Reports().front().unreadable, 1u);
+}
+
 TEST_F(FilterRunnerTest, NodesDoNotMixAndFollowersSeeBoth) {
   for (uint64_t i = 0; i < 200; ++i) {
     Arrive(i, i == 150 ? 5 : Quiet(i), 1);

@@ -49,6 +49,41 @@ TEST_F(EpochSourceTest, WhoGoesOnFromAnEpochIsNotShownItAgain) {
   EXPECT_THAT(sequences_, ElementsAre(4, 5));
 }
 
+TEST_F(EpochSourceTest, WhichCannotBeOpenedIsTold) {
+  ASSERT_EQ(all_.size(), 5u);
+  std::vector<storage::Row> junk;
+  const auto spoil = [&](std::string_view key, std::string_view) {
+    if (storage::DecodeRawKey(key)->start_ns == all_[2].start_ns) {
+      junk.push_back({storage::Family::kRaw, std::string(key), "\x01junk", 0});
+    }
+    return true;
+  };
+  storage::History& history = store_.store().history();
+  ASSERT_TRUE(history.Scan(storage::Family::kRaw, "", "", spoil).ok());
+  ASSERT_EQ(junk.size(), 1u);
+  ASSERT_TRUE(history.Append(junk).ok());
+  std::vector<uint64_t> shown, unreadable;
+  const auto read = [&](uint64_t from_ns) {
+    shown.clear();
+    unreadable.clear();
+    EXPECT_TRUE(source_
+                    .ForEachStored(
+                        source_.Nodes()[0].number, from_ns, UINT64_MAX,
+                        [&](const SourceEpoch& epoch) {
+                          shown.push_back(epoch.sequence);
+                          return true;
+                        },
+                        [&](uint64_t start_ns) { unreadable.push_back(start_ns); })
+                    .ok());
+  };
+  read(0);
+  EXPECT_THAT(shown, ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(unreadable, ElementsAre(all_[2].start_ns));
+  read(all_[2].start_ns + 1);
+  EXPECT_THAT(shown, ElementsAre(4, 5));
+  EXPECT_TRUE(unreadable.empty());
+}
+
 TEST_F(EpochSourceTest, AMinuteOfAccountsHasTheEpochWhoseMiddleLiesInIt) {
   ASSERT_EQ(all_.size(), 5u);
   const uint64_t minute_ns = 60 * storage::kSecondNs;

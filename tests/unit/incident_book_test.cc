@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "collector/incident/incident_answer.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/incident_match.h"
 #include "storage/memory_catalog.h"
@@ -39,6 +41,11 @@ class IncidentBookTest : public ::testing::Test {
       const auto well = [this](std::string_view node) { return well_.contains(node); };
       return going_on_.contains(symptom.program()) &&
              (nodes.empty() || !std::ranges::all_of(nodes, well));
+    };
+    options.held = [this](const v1::StoredSymptom& symptom, const filter::NodeNames&) {
+      const auto news = news_ns_.find(symptom.program());
+      return HeldOpen{going_on_.contains(symptom.program()),
+                      news == news_ns_.end() ? 0 : news->second};
     };
     options.hints = hints_;
     options.kept = 8;
@@ -129,6 +136,7 @@ class IncidentBookTest : public ::testing::Test {
   storage::DerivedStore store_;
   std::set<std::string> hints_;              // filters
   std::set<std::string> going_on_;           // programs
+  std::map<std::string, uint64_t> news_ns_;  // when more was told of it, by program
   std::set<std::string, std::less<>> well_;  // nodes on which nothing goes on
   std::string next_;                         // command that is proposed
   bool open_ = false;                        // whether what is found goes on
@@ -401,6 +409,81 @@ TEST_F(IncidentBookTest, PeopleAcknowledgeResolveAndReopenWithNotes) {
       Change(1, v1::INCIDENT_ACTION_NOTE, std::string(1'001, 'x')).status()));
   EXPECT_TRUE(absl::IsNotFound(Change(9, v1::INCIDENT_ACTION_RESOLVE).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(Change(1, v1::INCIDENT_ACTION_UNSPECIFIED).status()));
+}
+
+// The log does not tell it again, and the Alertmanager was told that it is over.
+TEST_F(IncidentBookTest, WhatWasResolvedByHandAndGoesOnIsOpenAgainWhenMoreIsToldOfIt) {
+  going_on_ = {"app", "other"};
+  Find(0, "db-1", "leak", "user_page", "app (pid 7, uid 0)");
+  Find(1, "db-1", "rule_load", "cpu", "app (pid 7, uid 0)", 1);
+  Find(1, "db-1", "new_label", "cpu", "over");
+  ASSERT_EQ(Whole(1).symptoms_size(), 3);
+  Look(4);
+  const auto resolved = Change(1, v1::INCIDENT_ACTION_RESOLVE, "a known leak");
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(LastDone(*resolved), "resolved: a known leak");
+  EXPECT_EQ(resolved->notes().rbegin()->who(), "");
+  EXPECT_THAT(resolved->notes().rbegin()->text(), HasSubstr("2 of its 3 symptoms still go on"));
+  std::string cursor = book_->NowCursor();
+  for (uint64_t minute = 5; minute < 200; ++minute) Look(minute);
+  EXPECT_EQ(Whole(1).state(), "resolved") << "who resolved it knew what had been told";
+  EXPECT_TRUE(News(cursor).empty());
+  Restart();
+  Look(200);
+  EXPECT_EQ(Whole(1).state(), "resolved");
+  news_ns_["app"] = kBegin + 201 * kMinute;
+  Look(201);
+  EXPECT_EQ(Whole(1).state(), "open");
+  EXPECT_EQ(Whole(1).resolved_s(), 0);
+  EXPECT_THAT(Whole(1).notes().rbegin()->text(),
+              HasSubstr("open again, more was told since operator/alice resolved it, of: leak of"));
+  EXPECT_THAT(News(cursor), ::testing::ElementsAre("1 open"));
+  EXPECT_EQ(All().size(), 1u);
+  going_on_.clear();
+  news_ns_.clear();
+  Look(260);
+  EXPECT_EQ(Whole(1).state(), "open");
+  Look(262);
+  EXPECT_EQ(Whole(1).state(), "resolved");
+}
+
+TEST_F(IncidentBookTest, WhatBeganAnewSinceItWasResolvedByHandHasTheNewsOfIt) {
+  going_on_ = {"app"};
+  Find(0, "db-1", "leak", "user_page", "app (pid 7, uid 0)");
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_RESOLVE).ok());
+  Find(6, "db-1", "leak", "user_page", "app (pid 8, uid 0)");
+  ASSERT_EQ(All().size(), 2u);
+  news_ns_["app"] = kBegin + 8 * kMinute;
+  Look(8);
+  EXPECT_EQ(Whole(1).state(), "resolved");
+  EXPECT_EQ(Whole(2).state(), "open");
+}
+
+TEST_F(IncidentBookTest, WhatIsOnlyUnusualOpensNothingThatWasResolvedByHand) {
+  hints_ = {"ewma"};
+  Restart();
+  going_on_ = {""};
+  Find(0, "db-1", "ewma", "cpu");
+  Find(1, "db-1", "level_shift", "cpu", "app");
+  ASSERT_EQ(Whole(1).symptoms_size(), 2);
+  Look(4);
+  const auto resolved = Change(1, v1::INCIDENT_ACTION_RESOLVE);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->notes().rbegin()->text(), "resolved");
+  news_ns_[""] = kBegin + 6 * kMinute;
+  Look(6);
+  EXPECT_EQ(Whole(1).state(), "resolved");
+}
+
+TEST_F(IncidentBookTest, ANoteOnAResolvedIncidentLeavesItResolvedAsItWas) {
+  Find(0, "db-1", "rule_blocked", "blocking", "app", 5);
+  const auto resolved = Change(1, v1::INCIDENT_ACTION_RESOLVE);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto noted = Change(1, v1::INCIDENT_ACTION_NOTE, "the disk was it");
+  ASSERT_TRUE(noted.ok()) << noted.status();
+  EXPECT_EQ(noted->state(), "resolved");
+  EXPECT_EQ(noted->resolved_s(), resolved->resolved_s());
+  EXPECT_EQ(noted->last_s(), resolved->last_s());
 }
 
 TEST_F(IncidentBookTest, ARestartNeitherLosesNorDoublesAnything) {
@@ -804,6 +887,36 @@ TEST_F(IncidentBookTest, AfterARestartFiltersHaveTenMinutesToSayWhatGoesOn) {
   Restart();
   Find(200, "db-1", "ewma", "user_page");
   EXPECT_EQ(All().size(), 2u) << "what goes on takes the first news in, too";
+}
+
+TEST(AddPeersTest, WhatThereIsNoTimeForIsNotLookedAtAndSaysSo) {
+  v1::Incident incident;
+  for (uint32_t rule = 1; rule <= 3; ++rule) incident.add_symptoms()->set_rule(rule);
+  int looks = 0;
+  bool asker_is_gone = false;
+  // The second looks for longer than there is time.
+  const auto look = [&](const v1::IncidentSymptom& symptom,
+                        const std::function<bool()>& cancelled) -> absl::StatusOr<std::string> {
+    ++looks;
+    asker_is_gone = symptom.rule() == 2;
+    if (cancelled()) return absl::CancelledError("as asked");
+    return "only here";
+  };
+  AddPeers(
+      look, [&] { return asker_is_gone; }, std::chrono::milliseconds(60'000), incident);
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(incident.symptoms(0).peers(), "only here");
+  EXPECT_THAT(incident.symptoms(1).peers(), HasSubstr("not looked at"));
+  EXPECT_THAT(incident.symptoms(2).peers(), HasSubstr("not looked at"));
+  AddPeers(look, {}, std::chrono::milliseconds(0), incident);
+  EXPECT_EQ(looks, 2);
+  EXPECT_THAT(incident.symptoms(0).peers(), HasSubstr("there were 0 ms"));
+  AddPeers(
+      [](const v1::IncidentSymptom&, const std::function<bool()>&) -> absl::StatusOr<std::string> {
+        return absl::ResourceExhaustedError("too much");
+      },
+      {}, std::chrono::milliseconds(60'000), incident);
+  EXPECT_EQ(incident.symptoms(0).peers(), "not compared: too much");
 }
 
 TEST(ProgramOfSubjectTest, IsTheSameForOtherProcessesAndPaths) {

@@ -48,7 +48,12 @@ class MetricsPageTest : public ::testing::Test {
     };
     sources_.filters = [] {
       return std::vector<FilterFigures>{
-          {.filter = "ewma", .lag_s = 1.5, .skipped = 2, .dropped = 4, .anomalies = {{"cpu", 7}}},
+          {.filter = "ewma",
+           .lag_s = 1.5,
+           .skipped = 2,
+           .unreadable = 6,
+           .dropped = 4,
+           .anomalies = {{"cpu", 7}}},
           {.filter = "mine",
            .user = UserFilterFigures{
                .disabled = true, .failures = 3, .cpu_s = 1.25, .memory_bytes = 4096}}};
@@ -133,7 +138,8 @@ TEST_F(MetricsPageTest, EverySampleHasTheLabelsOfItsRow) {
 
 TEST_F(MetricsPageTest, OnlyFiltersWithAProcessOfTheirOwnHaveItsFigures) {
   const std::string page = Page();
-  for (const char* line : {"telltale_filter_outputs_dropped_total{filter=\"ewma\"} 4",
+  for (const char* line : {"telltale_filter_epochs_unreadable_total{filter=\"ewma\"} 6",
+                           "telltale_filter_outputs_dropped_total{filter=\"ewma\"} 4",
                            "telltale_filter_disabled{filter=\"mine\"} 1",
                            "telltale_filter_failures_total{filter=\"mine\"} 3",
                            "telltale_filter_cpu_seconds_total{filter=\"mine\"} 1.25",

@@ -46,7 +46,8 @@ class IncidentApiTest : public ::testing::Test {
     AddIncidents(
         {.book = book_.get(),
          .silences = silences_.get(),
-         .peers = [](const v1::IncidentSymptom& of) { return absl::StrCat("rule ", of.rule()); },
+         .peers = [](const v1::IncidentSymptom& of,
+                     const std::function<bool()>&) { return absl::StrCat("rule ", of.rule()); },
          .now_ns = [] { return kNow; },
          .audit =
              [this](const std::string& who, const std::string& address, const std::string& action,

@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/detector.h"
 #include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/no_room.h"
 #include "collector/filter/detect/rates.h"
 #include "collector/filter/detect/robust.h"
 
@@ -153,6 +154,7 @@ class Affinity : public Detector {
   std::vector<Present> NoteLabels(const telltale_filter_epoch& epoch) {
     std::vector<Present> present;
     std::set<uint64_t> seen;
+    uint64_t no_room = 0;
     for (uint32_t v = 0; v < epoch.vital_count; ++v) {
       const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
       const std::vector<double> wholes = WholesOf(vital);
@@ -160,11 +162,15 @@ class Affinity : public Detector {
         const auto& label = *TELLTALE_FILTER_AT(telltale_filter_label, vital.labels, i);
         const uint64_t id = label.stable_id ^ (uint64_t{vital.id} << 56);
         if (ShareOf(label, wholes) < kShare || !seen.insert(id).second) continue;
-        if (labels_.size() >= kLabels && !labels_.contains(id)) continue;
+        if (labels_.size() >= kLabels && !labels_.contains(id)) {
+          ++no_room;
+          continue;
+        }
         labels_[id][0] = true;
         present.push_back({id, &vital, &label});
       }
     }
+    NoteNoRoom(kFacts.name, no_room);
     return present;
   }
 

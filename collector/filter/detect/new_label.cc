@@ -14,11 +14,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/detector.h"
 #include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/no_room.h"
 #include "collector/filter/detect/rates.h"
 
 namespace telltale::filter {
@@ -71,6 +73,7 @@ class NewLabel : public Detector {
     std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed <= epochs_; });
     Forget();
     ForgetBuilds(epoch);
+    NoteNoRoom(kFacts.name, std::exchange(no_room_, 0));
   }
 
   void Save(StateWriter& to) const override {
@@ -175,6 +178,7 @@ class NewLabel : public Detector {
       const bool heavy = share >= kShare && rate >= 4 * FloorOf(vital.unit);
       const bool full = fresh_.size() >= kFresh && !fresh_.contains(id);
       if (Learns(epoch) || idle || full) {
+        no_room_ += full && !idle && !Learns(epoch) ? 1 : 0;
         known_[id] = hour_;
         continue;
       }
@@ -208,7 +212,10 @@ class NewLabel : public Detector {
 
   void NoteBuild(const telltale_filter_epoch& epoch, const telltale_filter_label& label) {
     if (label.exe_build == 0 || label.exe[0] == '\0') return;
-    if (builds_.size() >= kKnown && !builds_.contains(label.exe)) return;
+    if (builds_.size() >= kKnown && !builds_.contains(label.exe)) {
+      ++no_room_;
+      return;
+    }
     Builds& builds = builds_[label.exe];
     const bool first = builds.empty();
     const auto known = builds.find(label.exe_build);
@@ -264,6 +271,7 @@ class NewLabel : public Detector {
   void Forget() {
     absl::erase_if(known_, [&](const auto& entry) { return entry.second + kForgetHours < hour_; });
     while (known_.size() > kKnown) {
+      ++no_room_;
       known_.erase(std::ranges::min_element(
           known_, {}, [](const auto& entry) { return std::pair(entry.second, entry.first); }));
     }
@@ -294,6 +302,7 @@ class NewLabel : public Detector {
   std::map<std::string, uint64_t> told_;       // epoch, by vital, sub-series and executable
   std::map<std::string, Builds> builds_;       // by executable
   std::map<std::string, uint64_t> deploys_;    // epoch of the latest, by executable
+  uint64_t no_room_ = 0;                       // labels of this epoch
 };
 
 }  // namespace

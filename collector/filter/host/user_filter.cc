@@ -175,6 +175,7 @@ v1::FilterInfo UserFilter::Info() const {
   info.mutable_status()->set_name(info.name());
   info.set_epochs(report_.shown);
   info.set_epochs_late(report_.skipped);
+  info.set_epochs_unreadable(report_.unreadable);
   info.set_dropped(report_.dropped + figures.dropped);
   info.mutable_muted()->Assign(report_.muted.begin(), report_.muted.end());
   info.mutable_user()->set_cpu_s(static_cast<double>(figures.cpu_ns) * 1e-9);
