@@ -270,8 +270,11 @@ TEST_F(SensorTest, TellsAProcessesOwnMemoryFromFilesItMapsAndFromWhatItShares) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const int fd = UnnamedFile();
   ASSERT_GE(fd, 0);
-  const std::vector<char> bytes(kPages * page, 'x');
-  ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  {
+    // Gone before the child has a copy of all there is.
+    const std::vector<char> bytes(kPages * page, 'x');
+    ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
   auto* const shared = static_cast<volatile char*>(
       mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   Child child([fd, page, shared] {
