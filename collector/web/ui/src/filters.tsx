@@ -24,10 +24,12 @@ export function stateText({ status, user, nodes, nodes_learning }: FilterInfo): 
 }
 
 // Everything it could not do: no such number stays unsaid.
-export function lostText({ dropped, epochs_late }: FilterInfo): string {
+export function lostText({ dropped, epochs_late, epochs_unreadable, no_room }: FilterInfo): string {
   const said = [];
   if (Number(dropped) > 0) said.push(`${plural(Number(dropped), 'output')} not kept`);
   if (Number(epochs_late) > 0) said.push(`${plural(Number(epochs_late), 'epoch')} came too late for it`);
+  if (Number(epochs_unreadable ?? 0) > 0) said.push(`${plural(Number(epochs_unreadable), 'epoch')} could not be opened`);
+  if (Number(no_room ?? 0) > 0) said.push(`no room for ${plural(Number(no_room), 'label')}`);
   return said.join(', ');
 }
 

@@ -122,6 +122,8 @@ export interface FilterInfo {
   epochs: string;
   dropped: string;
   epochs_late: string;
+  epochs_unreadable?: string;
+  no_room?: string;
   user?: { file: string; cpu_s: number; memory_bytes: string; memory_limit_bytes: string; failures: number; retry_s: number };
 }
 
