@@ -442,6 +442,7 @@ class Joined(unittest.TestCase):
                            ("new_label", "could not speak"), ("ewma", "names no process")):
             self.assertEqual(record.false_text(name, row, live), text)
             self.assertEqual(record.false_text(name, {"false_alarms": 2}, live), "2")
+        self.assertEqual(record.false_text("rule_held", row, {"innocents": []}), "-")
         self.assertEqual(record.false_text("leak", row, {**live, "live": {"epochs": 2000, "hold_epochs": 60}}), "0")
 
     def test_how_soon_a_fault_was_found_and_whether_a_false_alarm_was_possible_goes_into_the_build(self):

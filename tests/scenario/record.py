@@ -428,6 +428,8 @@ def false_text(name, row, record):
     loads = sum("not_run" not in load for load in record["innocents"])
     seen = row.get("loads", loads)
     if row["false_alarms"] == 0:
+        if loads == 0:
+            return "-"
         if name in OF_NO_PROCESS:
             return "names no process"
         if loads and name in {who for who, _ in mute_live(record.get("live", {})) if who not in IN_ONE_WAY}:
