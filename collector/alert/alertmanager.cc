@@ -93,7 +93,7 @@ absl::Status Alertmanager::PostAll(const Target& target) {
     const std::string body = AlertsJson(
         incidents.subspan(from, std::min(kBatch, all.size() - from)), options_.words, now_ns);
     const absl::Status status =
-        PostJson(target.to, "/api/v2/alerts", options_.tls, body, options_.timeout, stop_);
+        PostJson(names_, target.to, "/api/v2/alerts", options_.tls, body, options_.timeout, stop_);
     if (status.ok()) continue;
     if (!absl::IsInternal(status)) return status;
     // What it says of these says nothing of the others.

@@ -22,6 +22,7 @@
 
 #include "collector/alert/alerts.h"
 #include "collector/alert/http_post.h"
+#include "collector/alert/name_lookup.h"
 #include "collector/alert/web_address.h"
 #include "collector/feed/waiters.h"
 #include "telltale/v1/watch.pb.h"
@@ -63,6 +64,7 @@ class Alertmanager {
 
   const AlertmanagerOptions options_;
   std::atomic<bool> stop_{false};
+  NameLookups names_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   uint64_t changes_ = 0;  // guarded by mutex_

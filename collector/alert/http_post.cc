@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "collector/alert/name_lookup.h"
 #include "proto/codec.h"
 
 namespace telltale::alert {
@@ -120,9 +119,9 @@ absl::Status CheckTls(const ClientTls& tls) {
   return Prepare(tls, context);
 }
 
-absl::Status PostJson(const WebAddress& to, const std::string& path, const ClientTls& tls,
-                      const std::string& body, std::chrono::milliseconds timeout,
-                      const std::atomic<bool>& stop) {
+absl::Status PostJson(NameLookups& names, const WebAddress& to, const std::string& path,
+                      const ClientTls& tls, const std::string& body,
+                      std::chrono::milliseconds timeout, const std::atomic<bool>& stop) {
   net::ssl::context context(net::ssl::context::tls_client);
   if (to.tls) {
     if (auto status = Prepare(tls, context); !status.ok()) return status;
@@ -134,7 +133,7 @@ absl::Status PostJson(const WebAddress& to, const std::string& path, const Clien
   };
   // Not by Asio's resolver: an io_context waits for its lookups when it goes, however long they
   // take.
-  const auto endpoints = LookUp(to.host, to.port, deadline, stop);
+  const auto endpoints = names.LookUp(to.host, to.port, deadline, stop);
   if (absl::IsDeadlineExceeded(endpoints.status())) return late("name");
   if (absl::IsUnavailable(endpoints.status())) {
     return absl::UnavailableError(absl::StrCat("name: ", endpoints.status().message()));

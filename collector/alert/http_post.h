@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "collector/alert/name_lookup.h"
 #include "collector/alert/web_address.h"
 
 namespace telltale::alert {
@@ -24,13 +25,14 @@ struct ClientTls {
 // Whether these files are there and fit each other; FailedPrecondition names the one that does not.
 absl::Status CheckTls(const ClientTls& tls);
 
-// Read anew at each call, so that replaced certificates are in use. OK: answered with 2xx. Errors
+// Certificates are read anew at each call, so that replaced ones are in use; `names`: may be asked
+// by several calls at a time. OK: answered with 2xx. Errors
 // say which step failed: Unavailable (name, connection, TLS, a cut), DeadlineExceeded, Cancelled
 // (`stop` was set), FailedPrecondition (a certificate file of ours), Internal (another answer than
 // 2xx, with how it begins).
-absl::Status PostJson(const WebAddress& to, const std::string& path, const ClientTls& tls,
-                      const std::string& body, std::chrono::milliseconds timeout,
-                      const std::atomic<bool>& stop);
+absl::Status PostJson(NameLookups& names, const WebAddress& to, const std::string& path,
+                      const ClientTls& tls, const std::string& body,
+                      std::chrono::milliseconds timeout, const std::atomic<bool>& stop);
 
 }  // namespace telltale::alert
 

@@ -29,18 +29,6 @@ struct Lookup {
   std::optional<Found> found;  // guarded by Running::mutex
 };
 
-struct Running {
-  std::mutex mutex;
-  std::condition_variable done;
-  std::map<Name, std::shared_ptr<Lookup>> lookups;  // guarded by mutex
-};
-
-// Never destroyed: a lookup may outlive main.
-Running& TheRunning() {
-  static Running* const running = new Running;
-  return *running;
-}
-
 Found Ask(const Name& name) {
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
@@ -62,35 +50,42 @@ Found Ask(const Name& name) {
   return endpoints;
 }
 
-void Run(const Name& name, Lookup& lookup) {
+}  // namespace
+
+struct NameLookups::Running {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::map<Name, std::shared_ptr<Lookup>> lookups;  // guarded by mutex
+};
+
+NameLookups::NameLookups() : running_(std::make_shared<Running>()) {}
+
+void NameLookups::Run(const Name& name, Running& running) {
   Found found = Ask(name);
-  Running& running = TheRunning();
   {
     const std::lock_guard lock(running.mutex);
-    lookup.found = std::move(found);
-    running.lookups.erase(name);
+    running.lookups.extract(name).mapped()->found = std::move(found);
   }
   running.done.notify_all();
 }
 
-}  // namespace
-
-Found LookUp(const std::string& host, const std::string& port,
-             std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& stop) {
+Found NameLookups::LookUp(const std::string& host, const std::string& port,
+                          std::chrono::steady_clock::time_point deadline,
+                          const std::atomic<bool>& stop) {
   boost::system::error_code none;
   const auto address = boost::asio::ip::make_address(host, none);
   uint32_t number = 0;
   if (!none && absl::SimpleAtoi(port, &number)) {
     return std::vector{tcp::endpoint(address, static_cast<uint16_t>(number))};
   }
-  Running& running = TheRunning();
+  Running& running = *running_;
   const Name name(host, port);
   std::unique_lock lock(running.mutex);
   std::shared_ptr<Lookup>& of = running.lookups[name];
   if (of == nullptr) {
     of = std::make_shared<Lookup>();
     try {
-      std::thread([name, lookup = of] { Run(name, *lookup); }).detach();
+      std::thread([name, kept = running_] { Run(name, *kept); }).detach();
     } catch (const std::system_error& problem) {
       running.lookups.erase(name);
       return absl::UnavailableError(absl::StrCat("no thread for it: ", problem.what()));

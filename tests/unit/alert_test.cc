@@ -211,13 +211,15 @@ namespace telltale::alert {
 namespace {
 
 TEST(PostJsonTest, ANameThatHangsHoldsNobodyLongerThanHeWaits) {
-  const HangingNames names;
+  const HangingNames hanging;
+  NameLookups names;
   const auto address = ParseWebAddress("http://hangs.example:9093");
   ASSERT_TRUE(address.ok()) << address.status();
   std::atomic<bool> stop{false};
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 3; ++i) {
-    const auto status = PostJson(*address, "/x", {}, "{}", std::chrono::milliseconds(200), stop);
+    const auto status =
+        PostJson(names, *address, "/x", {}, "{}", std::chrono::milliseconds(200), stop);
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
     EXPECT_THAT(status.message(), HasSubstr("name: nothing within 200 ms"));
   }
@@ -227,17 +229,18 @@ TEST(PostJsonTest, ANameThatHangsHoldsNobodyLongerThanHeWaits) {
     stop = true;
   });
   EXPECT_TRUE(absl::IsCancelled(
-      PostJson(*address, "/x", {}, "{}", std::chrono::milliseconds(60'000), stop)));
+      PostJson(names, *address, "/x", {}, "{}", std::chrono::milliseconds(60'000), stop)));
   stopping.join();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(14));
 }
 
 TEST(PostJsonTest, ANameIsLookedUpAndOneThatIsNoneIsSaid) {
   testing::PostBox box;
+  NameLookups names;
   const std::atomic<bool> stop{false};
   const auto post = [&](const std::string& host) {
-    return PostJson(*ParseWebAddress("http://" + host + ":" + std::to_string(box.port())), "/x", {},
-                    "{}", std::chrono::milliseconds(30'000), stop);
+    return PostJson(names, *ParseWebAddress("http://" + host + ":" + std::to_string(box.port())),
+                    "/x", {}, "{}", std::chrono::milliseconds(30'000), stop);
   };
   EXPECT_TRUE(post("localhost").ok());
   EXPECT_TRUE(post("127.0.0.1").ok());

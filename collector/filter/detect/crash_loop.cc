@@ -111,8 +111,7 @@ class CrashLoop : public Rule {
   static bool IsAbnormal(const telltale_filter_event& event, const std::set<uint32_t>& victims) {
     if (event.type == TELLTALE_EVENT_OOM) return true;
     if (event.type != TELLTALE_EVENT_EXIT) return false;
-    return IsCrash(event.exit_signal) ||
-           (event.exit_signal == SIGKILL && victims.contains(event.pid));
+    return IsCrash(event.exit_signal) || IsExitOf(victims, event);
   }
 
   static void NoteEnd(const telltale_filter_epoch& epoch, const telltale_filter_event& event,

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <csignal>
 #include <map>
 #include <set>
 #include <string_view>
@@ -170,10 +169,6 @@ class Vanished : public Detector {
     return cgroup == "/" ? "" : std::string(cgroup);
   }
 
-  static bool Was(const telltale_filter_event& exit, const std::set<uint32_t>& victims) {
-    return exit.exit_signal == SIGKILL && victims.contains(exit.pid);
-  }
-
   void NoteExits(const telltale_filter_epoch& epoch) {
     const std::set<uint32_t> victims = NamelessVictims(epoch);
     for (uint32_t i = 0; i < epoch.event_count; ++i) {
@@ -189,7 +184,7 @@ class Vanished : public Detector {
           event.pid != 0 ? absl::StrCat("pid ", event.pid)
                          : absl::StrCat(event.count, event.count == 1 ? " process" : " processes"),
           " (", UserText(event.user, event.uid), ") ");
-      if (event.type == TELLTALE_EVENT_OOM || Was(event, victims)) {
+      if (event.type == TELLTALE_EVENT_OOM || IsExitOf(victims, event)) {
         track->second.how = absl::StrCat(who, "was killed for want of memory");
         track->second.cgroup = CgroupOf(event);
       } else if (track->second.how.find("want of memory") == std::string::npos) {

@@ -1,5 +1,7 @@
 #include "collector/filter/detect/victims.h"
 
+#include <csignal>
+
 namespace telltale::filter {
 
 std::set<uint32_t> NamelessVictims(const telltale_filter_epoch& epoch) {
@@ -10,6 +12,10 @@ std::set<uint32_t> NamelessVictims(const telltale_filter_epoch& epoch) {
     if (nameless && event.pid != 0) pids.insert(event.pid);
   }
   return pids;
+}
+
+bool IsExitOf(const std::set<uint32_t>& victims, const telltale_filter_event& exit) {
+  return exit.exit_signal == SIGKILL && victims.contains(exit.pid);
 }
 
 }  // namespace telltale::filter

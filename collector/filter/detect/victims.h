@@ -13,6 +13,8 @@ namespace telltale::filter {
 
 // Those of an epoch, by process id.
 std::set<uint32_t> NamelessVictims(const telltale_filter_epoch& epoch);
+// Whether that is the exit of one of them.
+bool IsExitOf(const std::set<uint32_t>& victims, const telltale_filter_event& exit);
 
 }  // namespace telltale::filter
 
