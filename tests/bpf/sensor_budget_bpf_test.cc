@@ -14,6 +14,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -164,7 +165,7 @@ void ReadUntil(volatile uint64_t& reads, milliseconds length) {
 TEST_F(BudgetTest, OfAStormOfDiskRequestsAPartIsCountedAndHowLongEachTookStaysExact) {
   if (!Watch(0.001)) return;
   SharedCount reads;
-  Child child([&] { ReadUntil(reads.value(), milliseconds(20'000)); });
+  Child child([&] { ReadUntil(reads.value(), milliseconds(40'000)); });
   child.Begin();
   DrainFor(1);
   if (reads.value() < 1'000) GTEST_SKIP() << "SKIPPED: no disk here that can be read directly";
@@ -177,18 +178,20 @@ TEST_F(BudgetTest, OfAStormOfDiskRequestsAPartIsCountedAndHowLongEachTookStaysEx
       << StatusOf(TELLTALE_DISK_IO).reason;
   Cut();
   const uint64_t before = reads.value();
-  DrainFor(8);
+  // At so small a budget a window comes every 10 s on average, and never later than 25 s.
+  DrainFor(26);
   const uint64_t made = reads.value() - before;
   const RawEpoch epoch = Cut();
   const RawVital& disk = epoch.vitals[TELLTALE_DISK_IO - 1];
   EXPECT_TRUE(disk.estimated);
-  EXPECT_GE(Lost(epoch, TELLTALE_DISK_IO), made / 4);
+  EXPECT_GE(Lost(epoch, TELLTALE_DISK_IO), made / 8);
   const auto times = std::ranges::find(epoch.histograms, HistogramOp::kDiskRead, &RawHistogram::op);
   ASSERT_NE(times, epoch.histograms.end());
   EXPECT_TRUE(Within(0.05, times->exits, made));
   EXPECT_EQ(times->entries, times->exits) << "what was issued is an estimate";
-  EXPECT_GE(disk.backlog.back(), 0);
-  EXPECT_LE(disk.backlog.back(), 64);
+  // What others have in flight is in it too, and each epoch begins with what the kernel said at a
+  // moment a little off.
+  EXPECT_LE(std::abs(disk.backlog.back()), static_cast<int64_t>(made / 100));
 }
 
 // Two processes that switch on one CPU as often as it can, for 16 s.
