@@ -43,6 +43,11 @@ class Entry:
         return self.early and not self.strike
 
     @property
+    def names_process(self):
+        """Whether it is told of its process; a detector of the node may say whose most of it is."""
+        return not self.vital or f"planted_{self.name} " in self.cause
+
+    @property
     def about(self):
         return self.truth or self.what
 

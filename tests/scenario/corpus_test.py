@@ -53,6 +53,12 @@ class Tables(unittest.TestCase):
             if any(entry.alone or entry.vital for entry in batch):
                 self.assertEqual(len(batch), 1)
 
+    def test_a_fault_that_a_detector_must_tell_of_its_process_counts_as_one_whose_process_is_named(self):
+        faults = {entry.name: entry for entry in corpus.load("fault")}
+        self.assertTrue(faults["spin"].names_process)
+        self.assertTrue(faults["herd"].names_process)
+        self.assertFalse(faults["softirq_flood"].names_process)
+
     def test_an_entry_without_a_cause_is_refused(self):
         self.assertIn("cause", corpus.problem_of(corpus.Entry("fault", "x_y", truth="t", run="r", program="p", rule=1)))
         self.assertIn("one of them", corpus.problem_of(corpus.Entry("fault", "x_y", truth="t", run="r", cause="c")))

@@ -49,7 +49,7 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     entry = planted.entry
     expected = [name for name, (rule, _) in filters.items() if (rule == entry.rule if entry.rule else name == entry.detector)]
     line = {"name": entry.name, "truth": entry.truth, "expected": expected[0] if expected else f"rule {entry.rule}",
-            "names_process": not entry.vital}
+            "names_process": entry.names_process}
     if entry.needs_epochs:
         line["needs_epochs"] = entry.needs_epochs
     if planted.problem or not expected:

@@ -393,10 +393,10 @@ def soonest_text(named):
 
 
 def all_text(run, named):
-    """The same figure with those in it of which no rule can name a process."""
+    """The same figure with those in it of which no process can be named."""
     if len(run) == len(named):
         return ""
-    return (f"Of all {len(run)} faults, also those of which no process is named: right process and cause "
+    return (f"Of all {len(run)} faults, also those of which no process can be named: right process and cause "
             f"{share_text(sum(f['found'] for f in named), len(run))}.")
 
 
@@ -536,7 +536,7 @@ def goals_text(record, run, named):
     in_two = sum(fault["found"] and fault["epochs"] <= 2 for fault in named)
     out = ["", f"Goals. Right process and cause within two epochs in {100 * IN_TWO:.0f} % of all faults: "
            f"{reached(in_two >= IN_TWO * len(run))} ({100 * in_two / len(run):.0f} %, and {100 * in_two / len(named):.0f} % of those "
-           "that a rule can name)."]
+           "whose process can be named)."]
     if replay := record.get("replay"):
         most = FALSE_HOURS * most_events(replay["incidents_of_loads"]) / replay["node_hours"]
         a_day = replay["incidents_of_loads"] / (replay["node_hours"] / 24) * 1_000
@@ -567,7 +567,7 @@ def page(record):
         f"against a rule, and faults run at nice -5{load}. Where a detector speaks of the "
         "node, that it named the right vital in time counts, which says less. "
         "Intervals are Wilson's, 95 %. One run on one machine: other machines, other faults, other figures." + counters_text(record), "",
-        f"Right process and cause, of faults that a rule can name: {share_text(sum(f['found'] for f in named), len(named))}; "
+        f"Right process and cause, of faults whose process a rule or a detector can name: {share_text(sum(f['found'] for f in named), len(named))}; "
         f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}{soonest_text(named)}. "
         f"Right vital, of faults that only a detector of the node can see: "
         f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
