@@ -53,8 +53,8 @@ absl::StatusOr<CopyResult> LinkHeld(const DirectoryHold& hold, const std::string
 
 // From a backup (or any data directory that nobody uses) to a data directory without a store. Every
 // byte is copied, then the copy is opened once to see that all of it is there. NotFound: there is
-// no backup; FailedPrecondition: `to_data` has a store, or the backup is of a newer format. Run by
-// root, what is restored is of the owner of `to_data`.
+// no backup; FailedPrecondition: `to_data` has a store, or the backup is of another format. Run
+// by root, what is restored is of the owner of `to_data`.
 absl::StatusOr<CopyResult> Restore(rocksdb::Env* env, const std::string& from_data,
                                    const std::string& to_data, const CopyWatcher& watch);
 
