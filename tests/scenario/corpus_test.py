@@ -470,6 +470,7 @@ class Joined(unittest.TestCase):
         lines = record.live_text({"live": {"epochs": 40, "hold_epochs": 4, "incidents": ["a | b"]}}, [{"node_hours": 2, "false": []}])
         self.assertIn("0 in 2 node-hours", lines[0])
         self.assertEqual(lines[3], "- a \\| b")
+        self.assertIn("The load average was 8.", "".join(record.live_text({"live": {"epochs": 40, "hold_epochs": 4, "load": 8.2}}, [])))
         self.assertNotIn("All incidents", "".join(record.live_text({"live": {"epochs": 40, "hold_epochs": 4}}, [])))
 
     def test_goals_are_said_to_be_reached_only_where_the_figures_say_so(self):
@@ -483,8 +484,9 @@ class Joined(unittest.TestCase):
             self.assertIn("not reached in the replay (at most", record.goals_text({"replay": other}, faults, faults)[1])
 
     def test_loads_of_another_run_are_not_said_to_be_of_this_one(self):
-        text = record.loads_text({}, [{"apart": "2026-01-02, in epochs of 5 s"}])
-        self.assertIn("1 in that of 2026-01-02, in epochs of 5 s", text)
+        apart = {"apart": "2026-01-02, in epochs of 5 s"}
+        self.assertIn("1 in that of 2026-01-02, in epochs of 5 s", record.loads_text({}, [apart, {}]))
+        self.assertIn("2 innocent loads were run in a run of their own (2026-01-02, in", record.loads_text({}, [apart, apart]))
         self.assertEqual(record.loads_text({}, [{}]), " and 1 innocent loads run")
         held = {"held": [{"measured": "2026-01-03", "epoch_s": 60, "false": 0, "hours": 1.2, "named": 0}]}
         self.assertIn("0 in 1.2 node-hours", record.other_live_text(held))

@@ -135,6 +135,8 @@ def joined(record, other):
     # A record from before there were fleets has them among its faults.
     faults = [line for line in faults if line["name"] not in fleets]
     more = {key: other[key] for key in ("replay", "held", "live") if key in other}
+    if "live" in more and "load" in other:
+        more["live"] = {"load": other["load"], **more["live"]}
     both = {**more, **record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
             "fleets": list(fleets.values()), "scoped": record.get("scoped") or other.get("scoped", []),
             "innocent_loads": sum("not_run" not in line for line in innocents),
@@ -455,6 +457,8 @@ def loads_text(record, loads):
             runs[load["apart"]] = runs.get(load["apart"], 0) + 1
     if not runs:
         return f" and {len(loads)} innocent loads run"
+    if list(runs.values()) == [len(loads)]:
+        return f", and {len(loads)} innocent loads were run in a run of their own ({next(iter(runs))})"
     of_runs = "; ".join(f"{count} in that of {run}" for run, count in sorted(runs.items()))
     return f", and {len(loads)} innocent loads were run, of them in other runs {of_runs}"
 
@@ -505,7 +509,8 @@ def live_text(record, loads):
     hours, false = sum(load["node_hours"] for load in loads), sum(len(load["false"]) for load in loads)
     live = record.get("live", {})
     out = [f"Live: false alarms {rate_text(false, hours)}. Only what names a process of the load counts, and an hour in which "
-           f"several loads ran on the node is one.{other_live_text(record)}"]
+           f"several loads ran on the node is one.{other_live_text(record)}"
+           + (f" The load average was {live['load']:.0f}." if "load" in live else "")]
     if "incidents" in live:
         told = live["incidents"]
         out += ["", f"All incidents of that run, whoever they name, and the others on this host are in them: {rate_text(len(told), hours)}"
