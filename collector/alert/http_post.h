@@ -26,10 +26,9 @@ struct ClientTls {
 absl::Status CheckTls(const ClientTls& tls);
 
 // Certificates are read anew at each call, so that replaced ones are in use; `names`: may be asked
-// by several calls at a time. OK: answered with 2xx. Errors
-// say which step failed: Unavailable (name, connection, TLS, a cut), DeadlineExceeded, Cancelled
-// (`stop` was set), FailedPrecondition (a certificate file of ours), Internal (another answer than
-// 2xx, with how it begins).
+// by several calls at a time. OK: answered with 2xx. Errors say which step failed: Unavailable
+// (name, connection, TLS, a cut), DeadlineExceeded, Cancelled (`stop` was set), FailedPrecondition
+// (a certificate file of ours), Internal (another answer than 2xx, with how it begins).
 absl::Status PostJson(NameLookups& names, const WebAddress& to, const std::string& path,
                       const ClientTls& tls, const std::string& body,
                       std::chrono::milliseconds timeout, const std::atomic<bool>& stop);

@@ -178,7 +178,8 @@ TEST_F(BudgetTest, OfAStormOfDiskRequestsAPartIsCountedAndHowLongEachTookStaysEx
       << StatusOf(TELLTALE_DISK_IO).reason;
   Cut();
   const uint64_t before = reads.value();
-  // At so small a budget a window comes every 10 s on average, and never later than 25 s.
+  // At so small a budget a window comes every 10 s on average, and hardly ever later than 25 s: two
+  // periods of the longest, one window at the begin of the first, one at the end of the second.
   DrainFor(26);
   const uint64_t made = reads.value() - before;
   const RawEpoch epoch = Cut();
