@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kHeadName[] = "incidents/head";
 constexpr int kMaxNotes = 100;
-constexpr int kMostNotes = 200;  // those of changes of state included: nobody is kept from one
+constexpr int kMostNotes = 200;  // those of changes of state included, for which these are left
 constexpr size_t kMaxNoteBytes = 1'000;
 constexpr size_t kBatch = 256;
 constexpr uint64_t kSettleNs = 600'000'000'000;
@@ -213,12 +213,15 @@ bool IncidentBook::GoesOn(const v1::StoredIncident& incident,
   return options_.goes_on(symptom, NodesOf(incident, symptom));
 }
 
-// The log tells once of what is found, while it goes on.
+// The log tells once of what is found, while it goes on. What seemed over may not be: its node was
+// not heard for a while, its filter stopped and began again.
 void IncidentBook::SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns) {
   if (!options_.goes_on) return;
   for (v1::StoredSymptom& symptom : *incident.mutable_symptoms()) {
-    if (symptom.rule() == 0 || symptom.ended_ns() != 0 || GoesOn(incident, symptom)) continue;
-    symptom.set_ended_ns(now_ns);
+    if (symptom.rule() == 0) continue;
+    const bool goes_on = GoesOn(incident, symptom);
+    if (goes_on == (symptom.ended_ns() == 0)) continue;
+    symptom.set_ended_ns(goes_on ? 0 : now_ns);
     changed_.insert(incident.number());
   }
 }

@@ -98,7 +98,8 @@ class IncidentBook {
   absl::StatusOr<v1::ListIncidentsAnswer> List(const v1::ListIncidentsRequest& request) const;
 
   // Durable on return. `who`: as notes show it. InvalidArgument, NotFound; FailedPrecondition: the
-  // incident is in that state already.
+  // incident is in that state already; ResourceExhausted: it has as many notes as it may, each
+  // change of state being one.
   absl::StatusOr<v1::Incident> Change(const v1::ChangeIncidentRequest& request,
                                       const std::string& who, uint64_t now_ns);
 

@@ -7,7 +7,8 @@
 namespace telltale::incident {
 namespace {
 
-// What is stored of an incident stays well below DerivedStore::kMaxStateBytes.
+// What is stored of an incident stays below DerivedStore::kMaxStateBytes, if only just where a
+// user's filter writes as much as it may and people do, too.
 constexpr int kMaxNodes = 2'048, kMaxSymptoms = 64, kMaxMoreNodes = 31;
 
 // How long after the end of a fault, which is told to the epoch, a symptom may begin that it

@@ -633,6 +633,22 @@ TEST_F(IncidentBookTest, ADiagnosisExplainsNothingThatBeganAfterItsFaultWasOver)
   EXPECT_EQ(explained["level_shift"], 0u);
 }
 
+// Its node was not heard for a while, or its filter began anew.
+TEST_F(IncidentBookTest, WhatOnlySeemedOverExplainsAgainWhatBegins) {
+  open_ = true;
+  going_on_ = {"render"};
+  Find(0, "db-1", "rule_busy_loop", "cpu", "render (pid 7, uid 0)", 1);
+  Look(20);
+  going_on_.clear();
+  Look(21);
+  going_on_ = {"render"};
+  Look(40);
+  open_ = false;
+  Find(41, "db-1", "level_shift", "sched_delay");
+  ASSERT_EQ(All().size(), 1u);
+  EXPECT_EQ(Whole(1).symptoms(1).explained_by(), 1u);
+}
+
 TEST_F(IncidentBookTest, WhatADiagnosisExplainsDrawsNoNodeInThatDoesNotHaveIt) {
   for (const char* node : {"web-1", "web-2"}) {
     Find(0, node, "rule_failing_call", "syscall", "curl (pid 3, uid 1)", 8);
