@@ -181,6 +181,21 @@ TEST_F(FleetTest, WhatIsOpenSurvivesARestartAndIsListedAfterDays) {
   EXPECT_EQ(log_->Counts().at({"silence", "node"}), 1u);
 }
 
+// Outputs expire, what is open is kept for as long as it lasts.
+TEST_F(FleetTest, TheEndOfASilenceThatExpiredIsNoNews) {
+  Add("a");
+  Add("b");
+  Pass(10, {"a"});
+  ASSERT_EQ(Found().size(), 1u);
+  const std::string cursor = log_->NowCursor();
+  ASSERT_TRUE(history_.DropRange(storage::Family::kDerived, "", "").ok());
+  Pass(1);
+  ASSERT_TRUE(log_->Publish().ok());
+  EXPECT_FALSE(watch_->IsOpen("silence", {"a"}, "node", ""));
+  EXPECT_EQ(log_->NowCursor(), cursor);
+  EXPECT_TRUE(Found().empty());
+}
+
 TEST_F(FleetTest, TheSilenceOfAWholeLargeFleetSurvivesARestart) {
   for (int i = 0; i < 6'000; ++i) Add(absl::StrCat("a-node-of-the-large-fleet-", i));
   std::set<std::string> all;
@@ -285,6 +300,20 @@ TEST_F(FleetTest, ANodeUnlikeItsPeersIsToldAfterFiveMinutes) {
   Pass(15);
   ASSERT_EQ(Found().size(), 1u);
   EXPECT_FALSE(Found()[0].open());
+}
+
+TEST_F(FleetTest, MinutesInWhichItWasNotComparedAreInNoRow) {
+  for (int i = 0; i < 7; ++i) Add(absl::StrCat("web-", i), "web");
+  Pass(20);
+  busy_[3] = 0.9;
+  Pass(3);
+  nodes_[2].role = "db";  // which has no peers
+  Pass(3);
+  nodes_[2].role = "web";
+  Pass(4);
+  EXPECT_TRUE(Found().empty());
+  Pass(1);
+  EXPECT_EQ(Found().size(), 1u);
 }
 
 TEST_F(FleetTest, WhatWasNotedWhenItWasShownIsNotReadAgain) {

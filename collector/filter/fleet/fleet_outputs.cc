@@ -28,6 +28,9 @@ absl::Status FleetOutputs::Put(const std::string& filter, uint32_t version, uint
   if (known != list.end()) {
     anomaly.set_found_ns(known->found_ns());
     *known = std::move(anomaly);
+  } else if (!anomaly.open()) {
+    // The end of one whose row has expired is no news.
+    return absl::OkStatus();
   } else {
     anomaly.set_found_ns(now_ns);
     const auto added = log_->Append(filter, version, node_name, anomaly);

@@ -17,7 +17,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr char kPeersState[] = "fleet/peers";
-constexpr uint8_t kPeersLayout = 2;
+constexpr uint8_t kPeersLayout = 3;
 // Of a third of ten thousand nodes with eight series each; the texts are nearly the same.
 constexpr size_t kMostBytes = 64 << 20;
 constexpr uint64_t kMinuteNs = 60'000'000'000;
@@ -283,6 +283,8 @@ void PeerOutliers::Judge(const std::string& group, const std::vector<const Minut
 
 void PeerOutliers::Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns) {
   if (outlier) {
+    // In a row: over minutes in which it was not compared it is not.
+    if (!track.told && track.last_ns != minute_ns) track.held = 0;
     if (track.held == 0 && !track.told) track.start_ns = minute_ns;
     ++track.held;
     track.missed = 0;

@@ -34,7 +34,7 @@ namespace telltale::filter {
 class PeerOutliers {
  public:
   static constexpr char kName[] = "peer_outlier";
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
   static constexpr size_t kPeers = 5;
 
   // All outlive it.
