@@ -88,6 +88,12 @@ std::string MutedText(const std::vector<const v1::FilterInfo*>& filters) {
   return text;
 }
 
+std::string NoRoomText(const v1::FilterInfo& filter) {
+  if (filter.no_room() == 0) return "";
+  return absl::StrCat("; no room for ", Count(static_cast<double>(filter.no_room())),
+                      " labels or programs");
+}
+
 std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const View& view) {
   Table table({{rules ? "rule" : ""},
                {"filter"},
@@ -113,10 +119,7 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
     if (filter->dropped() > 0) {
       absl::StrAppend(&state, "; ", Count(static_cast<double>(filter->dropped())), " not kept");
     }
-    if (filter->no_room() > 0) {
-      absl::StrAppend(&state, "; no room for ",
-                      Plural(static_cast<double>(filter->no_room()), "label"));
-    }
+    state += NoRoomText(*filter);
     if (filter->epochs_unreadable() > 0) {
       absl::StrAppend(&state, "; ",
                       Plural(static_cast<double>(filter->epochs_unreadable()), "epoch"),
@@ -153,6 +156,7 @@ std::string UserFilterTable(const v1::ListFiltersAnswer& answer, const View& vie
     } else if (!disabled && filter.status().lag_s() >= 60) {
       absl::StrAppend(&state, ", ", LengthText(filter.status().lag_s()), " behind");
     }
+    state += NoRoomText(filter);
     table.Add({Escaped(filter.name()), filter.version() == 0 ? "" : absl::StrCat(filter.version()),
                state, Count(static_cast<double>(filter.epochs())), Quantity(user.cpu_s(), "s"),
                disabled ? ""

@@ -62,6 +62,13 @@ v1::Anomaly ToAnswer(std::string_view filter, uint32_t version, std::string_view
   answer.set_cgroup(anomaly.cgroup());
   answer.set_device(anomaly.device());
   answer.set_site(anomaly.site());
+  for (const v1::FilterFact& fact : anomaly.facts()) {
+    v1::Fact& told = *answer.add_facts();
+    told.set_name(fact.name());
+    told.set_value(Micro(fact.value_micro()));
+    told.set_unit(fact.unit());
+    told.set_text(fact.text());
+  }
   if (anomaly.rule() != 0) {
     if (const auto record = RecordOf(filter, version)) *answer.mutable_record() = *record;
   }
@@ -114,7 +121,8 @@ absl::StatusOr<v1::LoggedAnomaly> AnomalyLog::Read(uint64_t number) const {
     return absl::DataLossError(absl::StrCat("anomaly log: entry ", number, " is damaged"));
   }
   if (entry.number() != number) {
-    return absl::NotFoundError(absl::StrCat("anomaly log: no entry ", number));
+    // An older one shows again where the newer was in a file that is gone.
+    return absl::DataLossError(absl::StrCat("anomaly log: entry ", number, " is gone"));
   }
   return entry;
 }

@@ -50,6 +50,8 @@ class FilterCode {
   virtual ~FilterCode() = default;
   // What the filter says of itself. Its functions are not to be called through this.
   virtual const telltale_filter& declared() const = 0;
+  // Whether instances keep what they know; else each begins knowing nothing.
+  virtual bool saves() const = 0;
   // Whether it is of no use any more, for no node; who runs it learns why from it.
   virtual bool ended() const { return false; }
   // Makes it so, where that can be: the runner has a reason of its own.
@@ -76,6 +78,7 @@ class LocalFilter : public FilterCode {
  public:
   explicit LocalFilter(const telltale_filter* filter) : filter_(filter) {}
   const telltale_filter& declared() const override { return *filter_; }
+  bool saves() const override { return filter_->save != nullptr; }
   absl::StatusOr<std::unique_ptr<FilterInstance>> Create(
       const telltale_filter_host& host, const HourReader& hours,
       const std::vector<telltale_filter_option>& options) override;

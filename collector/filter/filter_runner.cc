@@ -127,6 +127,7 @@ void FilterRunner::Look() {
   }
   for (const auto& running : running_) {
     TellUnreadable(*running);
+    NoteCounts(*running);
     if (!running->feed.code->ended()) Report(*running, heads);
   }
   // What was put since is made durable together; until then a crash only means showing it again.
@@ -164,7 +165,8 @@ bool FilterRunner::StillSends(uint32_t node) const {
 }
 
 FilterRunner::FeedCounts FilterRunner::CountsOf(const NodeFeed& feed) {
-  return {feed.shown(), feed.skipped(), feed.unreadable(), feed.dropped(), feed.failed() ? 1U : 0U};
+  return {feed.shown(),   feed.skipped(), feed.unreadable(),
+          feed.dropped(), feed.no_room(), feed.failed() ? 1U : 0U};
 }
 
 void FilterRunner::Count(Running& running, const NodeFeed& feed, const FeedCounts& before) {
@@ -173,6 +175,7 @@ void FilterRunner::Count(Running& running, const NodeFeed& feed, const FeedCount
   running.counts.skipped += now.skipped - before.skipped;
   running.counts.unreadable += now.unreadable - before.unreadable;
   running.counts.dropped += now.dropped - before.dropped;
+  running.counts.no_room += now.no_room - before.no_room;
   running.counts.failed += now.failed - before.failed;
 }
 
@@ -263,29 +266,32 @@ void FilterRunner::Rest(uint32_t node) {
   }
 }
 
-void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
+void FilterRunner::NoteLearning(Running& running, NodeFeed& feed) {
   if (feed.resting()) return;
-  NoteMuted(running, feed);
-  auto told = feed.Learning();
-  const bool learns = told.has_value() && told->learned_epochs() < told->needed_epochs();
+  std::optional<NodeFeed::Told> told = feed.Ask();
+  std::optional<v1::FilterLearning> learning;
+  if (told.has_value()) {
+    NoteMuted(running, feed.node(), std::move(told->muted));
+    learning = std::move(told->learning);
+  }
+  const bool learns =
+      learning.has_value() && learning->learned_epochs() < learning->needed_epochs();
   const std::lock_guard lock(mutex_);
   if (learns) {
-    running.learning[feed.node()] = *std::move(told);
+    running.learning[feed.node()] = *std::move(learning);
   } else {
     running.learning.erase(feed.node());
   }
 }
 
-void FilterRunner::NoteMuted(Running& running, const NodeFeed& feed) {
-  auto muted = feed.Muted();
-  if (!muted.has_value()) return;
-  const auto known = running.muted.find(feed.node());
-  if (known == running.muted.end() ? muted->empty() : known->second == *muted) return;
+void FilterRunner::NoteMuted(Running& running, uint32_t node, std::vector<std::string> muted) {
+  const auto known = running.muted.find(node);
+  if (known == running.muted.end() ? muted.empty() : known->second == muted) return;
   running.muted_changed = true;
-  if (muted->empty()) {
+  if (muted.empty()) {
     running.muted.erase(known);
   } else {
-    running.muted[feed.node()] = *std::move(muted);
+    running.muted[node] = std::move(muted);
   }
 }
 
@@ -384,12 +390,23 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   uint64_t from_ns = now - std::min(now, kResumeNs);
   if (const auto stored = LatestHour(running, head)) {
     Say(feed->Resume(stored->first, stored->second));
+    if (!running.feed.code->saves()) feed->BeginAnew();
     // What another version found in that hour may stand in the one before.
     from_ns = stored->first - std::min(stored->first, storage::kHourNs);
   }
   feed->set_told_until(ToldUntil(running, head.number, from_ns));
   Count(running, *feed, {});
   return *feed;
+}
+
+// Also of one that ended in this look.
+void FilterRunner::NoteCounts(Running& running) {
+  const std::lock_guard lock(mutex_);
+  running.report.shown = running.counts.shown;
+  running.report.skipped = running.counts.skipped;
+  running.report.unreadable = running.counts.unreadable;
+  running.report.dropped = running.counts.dropped;
+  running.report.no_room = running.counts.no_room;
 }
 
 void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) {
@@ -406,15 +423,11 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
   for (const auto& [key, count] : options_.log->Counts()) {
     if (key.first == running.report.status.name()) anomalies += count;
   }
-  const auto& [shown, skipped, unreadable, dropped, failed] = running.counts;
+  const uint64_t failed = running.counts.failed;
   const bool muted_changed = std::exchange(running.muted_changed, false);
   auto muted = muted_changed ? MutedOn(running) : std::vector<v1::MutedProgram>();
   const std::lock_guard lock(mutex_);
   if (muted_changed) running.report.muted = std::move(muted);
-  running.report.shown = shown;
-  running.report.skipped = skipped;
-  running.report.unreadable = unreadable;
-  running.report.dropped = dropped;
   v1::FilterStatus& status = running.report.status;
   status.set_lag_s(static_cast<double>(lag_ns) / 1e9);
   status.set_anomalies(static_cast<uint32_t>(anomalies));
@@ -425,8 +438,16 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
 void FilterRunner::Say(const absl::Status& status) {
   if (status.ok() || !options_.log_line) return;
   std::string line(status.message().data(), status.message().size());
-  // Once each; a problem that stays is in the status.
-  if (said_.size() < kMaxSaid && said_[line]++ == 0) options_.log_line(line);
+  // Once each in an hour.
+  const uint64_t now = options_.now_ns();
+  if (now - std::min(now, said_since_ns_) >= storage::kHourNs) said_.clear();
+  if (said_.empty()) said_since_ns_ = now;
+  if (said_.size() > kMaxSaid || !said_.insert(line).second) return;
+  options_.log_line(said_.size() <= kMaxSaid
+                        ? line
+                        : absl::StrCat("filters: ", kMaxSaid,
+                                       " different problems within an hour; what else goes wrong "
+                                       "until it is over is not logged"));
 }
 
 // A filter that gave up, or is gone, will not say that something ended either.

@@ -51,7 +51,8 @@ struct FilterRunnerOptions {
   std::function<absl::Status()> after_look;  // from the runner's thread; may be empty
   // Each epoch that is read, perhaps more than once; from the runner's thread; may be empty.
   std::function<void(uint32_t node, const SourceEpoch& epoch)> on_epoch;
-  // What filters mark, each once; from the runner's thread; may be empty.
+  // What filters mark, each once; from the runner's thread, and there is one for each user's
+  // filter; may be empty.
   std::function<absl::Status(const std::string& filter, const std::string& node,
                              const v1::FilterMark& mark)>
       on_mark;
@@ -69,6 +70,7 @@ struct FilterReport {
   uint64_t skipped = 0;  // epochs that came too late
   uint64_t unreadable = 0;  // epochs that could not be opened, since the runner was made
   uint64_t dropped = 0;     // outputs not kept
+  uint64_t no_room = 0;     // see telltale_filter_learning; since the runner was made
   std::vector<v1::MutedProgram> muted;
 };
 
@@ -101,7 +103,7 @@ class FilterRunner {
  private:
   // What feeds have done so far.
   struct FeedCounts {
-    uint64_t shown = 0, skipped = 0, unreadable = 0, dropped = 0, failed = 0;
+    uint64_t shown = 0, skipped = 0, unreadable = 0, dropped = 0, no_room = 0, failed = 0;
   };
   // One filter on all nodes.
   struct Running {
@@ -140,9 +142,10 @@ class FilterRunner {
   static FeedCounts CountsOf(const NodeFeed& feed);
   // Beyond what was counted of the feed before.
   static void Count(Running& running, const NodeFeed& feed, const FeedCounts& before);
-  void NoteLearning(Running& running, const NodeFeed& feed);
-  static void NoteMuted(Running& running, const NodeFeed& feed);
+  void NoteLearning(Running& running, NodeFeed& feed);
+  static void NoteMuted(Running& running, uint32_t node, std::vector<std::string> muted);
   static std::vector<v1::MutedProgram> MutedOn(const Running& running);
+  void NoteCounts(Running& running);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   using StoredHour = std::pair<uint64_t, v1::FilterHour>;             // and when it begins
   // The latest of the last two days.
@@ -172,7 +175,8 @@ class FilterRunner {
   std::map<uint32_t, Heard> heard_;  // by number; runner's thread
   // By number: NodeHead::epochs with which all filters were done; runner's thread.
   std::vector<uint64_t> done_with_;
-  std::map<std::string, uint64_t> said_;    // problems already logged; runner's thread
+  std::set<std::string> said_;  // problems logged since then; runner's thread
+  uint64_t said_since_ns_ = 0;
   std::atomic<uint64_t> look_began_ns_{0};  // by now_ns; 0: it rests
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "collector/filter/detect/detectors.h"
-#include "collector/filter/detect/no_room.h"
 #include "collector/filter/record/record.h"
 #include "collector/incident/incident_match.h"
 #include "collector/query/nearest.h"
@@ -90,8 +89,9 @@ void FilterSide::Start() {
 }
 
 void FilterSide::Stop() {
-  users_->Stop();
+  // Whose looks ask what of users' filters goes on.
   runner_->Stop();
+  users_->Stop();
 }
 
 std::vector<v1::FilterLearning> FilterSide::Learning() const {
@@ -122,7 +122,7 @@ v1::ListFiltersAnswer FilterSide::List() const {
     *info.mutable_status() = of->status;
     info.set_epochs(of->shown);
     info.set_epochs_late(of->skipped);
-    info.set_no_room(NoRoom(filter->name));
+    info.set_no_room(of->no_room);
     info.set_epochs_unreadable(of->unreadable);
     info.set_dropped(of->dropped);
     info.mutable_muted()->Assign(of->muted.begin(), of->muted.end());

@@ -31,7 +31,7 @@ struct FilterSideOptions {
   storage::Store* store = nullptr;  // outlives it
   std::function<uint64_t()> now_ns;
   std::function<void(const std::string&)> log_line;  // what went wrong; any thread
-  // What filters mark, each once; from the runner's thread; may be empty.
+  // What filters mark, each once; from several threads; may be empty.
   std::function<absl::Status(const std::string& filter, const std::string& node,
                              const v1::FilterMark& mark)>
       on_mark;

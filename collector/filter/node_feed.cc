@@ -67,6 +67,7 @@ absl::Status NodeFeed::Create() {
   auto instance = options_.code->Create(host_, hours_, options_.options);
   if (instance.ok()) {
     instance_ = *std::move(instance);
+    instances_no_room_ = 0;
     return absl::OkStatus();
   }
   failed_ = true;
@@ -107,9 +108,21 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
 // after another restart may it count as open. What it finds again in this hour it says again.
 void NodeFeed::BeginAnew() {
   state_stored_ = false;
+  for (const uint64_t start_ns : hour_.open_hours()) EndAllOf(start_ns);
   hour_.clear_open_hours();
   for (v1::FilterAnomaly& anomaly : *hour_.mutable_anomalies()) anomaly.set_open(false);
   open_.clear();
+}
+
+// A row that cannot be read or written is listed as open until it is a day old.
+void NodeFeed::EndAllOf(uint64_t hour_start_ns) {
+  const storage::DerivedKey key{options_.filter_number, node_, hour_start_ns};
+  const auto bytes = options_.store->Get(key);
+  v1::FilterHour hour;
+  if (!bytes.ok() || !hour.ParseFromString(*bytes)) return;
+  for (v1::FilterAnomaly& anomaly : *hour.mutable_anomalies()) anomaly.set_open(false);
+  row_version_ = std::max(row_version_ + 1, options_.now_ns());
+  options_.store->Put(key, proto::Canonical(hour), row_version_).IgnoreError();
 }
 
 absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
@@ -245,29 +258,26 @@ absl::Status NodeFeed::Wake(std::string_view state) {
                                           "again and stays awake"));
 }
 
-std::optional<v1::FilterLearning> NodeFeed::Learning() const {
-  if (instance_ == nullptr || failed_) return std::nullopt;
+std::optional<NodeFeed::Told> NodeFeed::Ask() {
+  if (!awake()) return std::nullopt;
+  Told asked;
   const auto told = instance_->Learning();
-  if (!told.has_value()) return std::nullopt;
-  v1::FilterLearning learning;
+  if (!told.has_value()) return asked;
+  v1::FilterLearning& learning = asked.learning.emplace();
   learning.set_filter(filter().name);
   learning.set_node(name_);
   learning.set_learned_epochs(told->learned_epochs);
   learning.set_needed_epochs(told->needed_epochs);
   learning.set_unit(Name(told->unit));
-  return learning;
-}
-
-std::optional<std::vector<std::string>> NodeFeed::Muted() const {
-  if (instance_ == nullptr || failed_) return std::nullopt;
-  std::vector<std::string> programs;
-  const auto told = instance_->Learning();
-  if (!told.has_value() || told->muted == nullptr) return programs;
-  for (const auto& line : absl::StrSplit(told->muted, '\n', absl::SkipEmpty())) {
-    if (programs.size() >= kMaxMuted) break;
-    programs.push_back(proto::SanitizeText(std::string(line), kMaxSubjectBytes));
+  const char* muted = told->muted == nullptr ? "" : told->muted;
+  for (const auto& line : absl::StrSplit(muted, '\n', absl::SkipEmpty())) {
+    if (asked.muted.size() >= kMaxMuted) break;
+    asked.muted.push_back(proto::SanitizeText(std::string(line), kMaxSubjectBytes));
   }
-  return programs;
+  if (told->no_room > instances_no_room_) {
+    no_room_ += told->no_room - std::exchange(instances_no_room_, told->no_room);
+  }
+  return asked;
 }
 
 absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
@@ -283,6 +293,8 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
   const auto code = instance_->Show(epoch);
   if (!code.ok() || *code != 0) {
     failed_ = true;
+    dropped_ += found_.size();
+    found_.clear();
     return absl::InternalError(absl::StrCat("filter ", filter().name, ": gave up on node ", name_,
                                             code.ok()
                                                 ? absl::StrCat(" with code ", *code)
@@ -363,7 +375,10 @@ void NodeFeed::TakeInStored(v1::FilterHour stored) {
 
 bool NodeFeed::AddPoint(uint64_t time_ns, int64_t value_micro, v1::FilterPoints* series) {
   const auto& times = series->time_ns();
-  if (!times.empty() && times.Get(times.size() - 1) >= time_ns) return false;
+  if (!times.empty() && times.Get(times.size() - 1) >= time_ns) {
+    CountDropped();
+    return false;
+  }
   if (!RoomFor(static_cast<size_t>(times.size()))) return false;
   series->add_time_ns(time_ns);
   series->add_value_micro(value_micro);
@@ -462,6 +477,7 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
   if (known != list.end()) {
     NoteNews(*known, found);
     found.set_found_ns(known->found_ns());
+    if (found.facts().empty()) *found.mutable_facts() = known->facts();
     if (known->untold()) {
       if (auto status = Tell(found); !status.ok()) return status;
     }
@@ -557,6 +573,16 @@ void NodeFeed::OnAnomaly(void* context, const telltale_filter_anomaly* anomaly) 
   found.set_cgroup(text(anomaly->cgroup, kMaxSubjectBytes));
   found.set_device(text(anomaly->device, kMaxSubjectBytes));
   found.set_site(text(anomaly->site, kMaxSubjectBytes));
+  if (!TELLTALE_FILTER_HAS(anomaly, telltale_filter_anomaly, facts)) return;
+  if (anomaly->facts == nullptr) return;
+  for (uint32_t i = 0; i < std::min<uint32_t>(anomaly->fact_count, TELLTALE_FILTER_FACTS); ++i) {
+    const auto& fact = *TELLTALE_FILTER_AT(telltale_filter_fact, anomaly->facts, i);
+    v1::FilterFact& told = *found.add_facts();
+    told.set_name(Name(fact.name));
+    told.set_value_micro(Fixed(fact.value, 1e6));
+    told.set_unit(Name(fact.unit));
+    told.set_text(text(fact.text, kMaxSubjectBytes));
+  }
 }
 
 int NodeFeed::OnHour(void* context, uint64_t start_ns,
@@ -597,6 +623,12 @@ void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {
   NodeFeed& self = *static_cast<NodeFeed*>(context);
   if (self.points_there_) return;
   if (self.options_.guard != nullptr && !self.options_.guard->Draw()) {
+    self.CountDropped();
+    return;
+  }
+  // Who asks for a time is shown what its rows have, and those of up to an hour behind it.
+  if (HourOf(point->time_ns) > self.hour_start_ns_ ||
+      point->time_ns + storage::kHourNs < self.hour_start_ns_) {
     self.CountDropped();
     return;
   }

@@ -111,12 +111,18 @@ class NodeFeed {
   std::optional<std::string> Rest();
   absl::Status Wake(std::string_view state);
   bool resting() const { return resting_; }
+  // Behind Resume: the filter knows nothing of what was before, so nothing of it counts as open.
+  void BeginAnew();
   bool awake() const { return instance_ != nullptr && !failed_; }
 
-  // How far the filter is on this node; nullopt: it does not tell, rests, or was shown nothing yet.
-  std::optional<v1::FilterLearning> Learning() const;
-  // Programs it says nothing new of there; as Learning.
-  std::optional<std::vector<std::string>> Muted() const;
+  // What the filter says of itself on this node.
+  struct Told {
+    std::optional<v1::FilterLearning> learning;  // how far it is
+    std::vector<std::string> muted;              // programs it says nothing new of
+  };
+  // Asks it, and counts what it had no room for. nullopt: it rests, failed, or was shown nothing
+  // yet.
+  std::optional<Told> Ask();
 
   uint32_t node() const { return node_; }
   const std::string& name() const { return name_; }  // the node's
@@ -126,6 +132,7 @@ class NodeFeed {
   uint64_t skipped() const { return skipped_; }
   uint64_t unreadable() const { return unreadable_; }  // epochs passed over, since it was made
   uint64_t dropped() const { return dropped_; }        // outputs not kept, since this feed was made
+  uint64_t no_room() const { return no_room_; }        // see telltale_filter_learning; since then
   uint64_t told() const { return told_; }              // what it was told of anomalies, since then
   uint64_t last_end_ns() const { return last_end_ns_; }
   // At most 1,024, the latest.
@@ -133,7 +140,7 @@ class NodeFeed {
 
  private:
   absl::Status Create();
-  void BeginAnew();
+  void EndAllOf(uint64_t hour_start_ns);
   absl::Status Show(const SourceEpoch& epoch);
   absl::Status BeginHour(uint64_t hour_start_ns);
   bool Learns() const;
@@ -194,6 +201,7 @@ class NodeFeed {
   uint64_t unreadable_ = 0;
   uint64_t last_unreadable_ns_ = 0;  // the latest starts then
   uint64_t dropped_ = 0;
+  uint64_t no_room_ = 0, instances_no_room_ = 0;  // of it, that this instance told
   uint64_t told_ = 0;
   uint64_t told_until_ns_ = 0;
   bool asks_learning_ = false;  // of hour_: one that runs elsewhere tells with the first epoch

@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -118,6 +120,20 @@ absl::StatusOr<std::vector<v1::Anomaly>> List(const ReplayOptions& options,
   return std::move(page->anomalies);
 }
 
+// Facts say no more than the sentences, and collectors of before there were any stored none: where
+// the live run has none, they are no difference.
+std::vector<v1::Anomaly> WithoutNewFacts(std::vector<v1::Anomaly> anomalies,
+                                         const std::vector<v1::Anomaly>& live) {
+  std::set<std::string_view> without;
+  for (const v1::Anomaly& one : live) {
+    if (one.facts().empty()) without.insert(one.id());
+  }
+  for (v1::Anomaly& one : anomalies) {
+    if (without.contains(one.id())) one.clear_facts();
+  }
+  return anomalies;
+}
+
 absl::Status CountOutputs(const ReplayOptions& options, storage::DerivedStore& store,
                           uint32_t number, Replayed& replayed) {
   const auto in_range = [&](uint64_t time_ns) {
@@ -143,6 +159,18 @@ std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
     absl::StrAppend(&bytes, anomaly.SerializeAsString(), "\n");
   }
   return bytes;
+}
+
+// A filter that floods live is disabled; here it must not take the collector's memory.
+absl::Status CheckBytes(const ReplayOptions& options, const storage::MemoryHistory& said,
+                        uint64_t before_ns) {
+  const auto size = said.Size(storage::Family::kDerived);
+  if (!size.ok() || size->bytes <= options.max_bytes) return size.status();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "filter run: ", options.code->declared().name, " says more than ", options.max_bytes >> 20,
+      " MiB of node ", options.node.name, " up to ",
+      absl::FormatTime(absl::FromUnixNanos(static_cast<int64_t>(before_ns)), absl::UTCTimeZone()),
+      "; choose a shorter time"));
 }
 
 // Whether the live run passed over an epoch that is stored by now. Of its latest hour it says
@@ -175,7 +203,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   storage::MemoryHistory history;
   storage::MemoryCatalog catalog;
   storage::DerivedStore apart(&history, &catalog);
-  auto log = AnomalyLog::Open({.store = &apart});
+  auto log = AnomalyLog::Open({.store = &apart, .kept = 64, .recent = 64});
   if (!log.ok()) return log.status();
   const auto apart_number =
       apart.FilterNumber(options.code->declared().name, options.code->declared().version);
@@ -223,7 +251,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
     told = feed.told();
     auto again = List(options, &apart, "this run");
     if (!again.ok()) return again.status();
-    return Bytes(*again) == live_bytes;
+    return Bytes(WithoutNewFacts(*std::move(again), replayed.live)) == live_bytes;
   };
 
   const uint64_t shown_before = feed.shown();
@@ -232,6 +260,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   if (from->has_value()) {
     absl::Status problem;
     bool behind = false;  // `to`
+    uint64_t hour_ns = 0;
     const auto visit = [&](const SourceEpoch& epoch) {
       if (stop()) problem = absl::CancelledError("filter run: cancelled");
       if (problem.ok() && epoch.span.start_ns >= options.to_ns) {
@@ -240,6 +269,10 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
         const auto same = says_the_same();
         problem = same.status();
         if (same.ok() && *same) return false;
+      }
+      const uint64_t hour = storage::FloorTo(epoch.span.start_ns, storage::kHourNs);
+      if (problem.ok() && std::exchange(hour_ns, hour) != hour) {
+        problem = CheckBytes(options, history, hour);
       }
       if (!problem.ok()) return false;
       if (!CameTooLate(*saved, epoch)) {
@@ -264,7 +297,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   replayed.epochs = feed.shown() - shown_before;
   auto again = List(options, &apart, "this run");
   if (!again.ok()) return again.status();
-  replayed.anomalies = *std::move(again);
+  replayed.anomalies = WithoutNewFacts(*std::move(again), replayed.live);
   if (auto status = CountOutputs(options, apart, *apart_number, replayed); !status.ok()) {
     return status;
   }

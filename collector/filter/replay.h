@@ -31,6 +31,7 @@ struct ReplayOptions {
   NodeHead node;
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
+  uint64_t max_bytes = 256 << 20;  // of what it says, which is held in memory
 };
 
 struct Replayed {
@@ -45,7 +46,8 @@ struct Replayed {
 };
 
 // Errors: those of the store, and of a filter that gives up. ResourceExhausted: here or live there
-// are more anomalies than are compared, 10,000. Cancelled when `stop` says so.
+// are more anomalies than are compared, 10,000; or it says more than `max_bytes`. Cancelled when
+// `stop` says so.
 absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::function<bool()>& stop);
 
 }  // namespace telltale::filter

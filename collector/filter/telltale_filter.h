@@ -249,9 +249,11 @@ struct telltale_filter_epoch {
   uint64_t whole_from_run_ns; /* rows that ran so long leave out no value; 0: none does so for certain */
 };
 
-/* What a filter emits. Times lie within [start of the first epoch shown, end of the current one], and not more than seven
- * days before the current one, but for anomalies that are known as open. `vital` is a vital's name, `sub` a sub-series'
- * or "" for the vital as a whole. */
+/* What a filter emits. Times lie within [start of the first epoch shown, end of the current one]; a mark or an anomaly may
+ * begin up to seven days before the current one, an anomaly that is known as open at any time, and a point may be of the
+ * hour since 1970 that the current one begins in or of the one before, later than the last of its series. A point or an
+ * anomaly of a later hour than the current epoch's is not kept, nor are anomalies of a call that fails; the host counts
+ * them. `vital` is a vital's name, `sub` a sub-series' or "" for the vital as a whole. */
 struct telltale_filter_point {
   uint32_t struct_size;
   uint32_t reserved;
@@ -271,6 +273,17 @@ struct telltale_filter_mark {
   uint64_t end_ns;
   const char* text;      /* one line */
 };
+
+/* One thing that a sentence says, for programs: a figure and its unit, or a name. */
+struct telltale_filter_fact {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name;      /* what it is: "waited", "holder" */
+  double value;          /* of a figure */
+  const char* unit;      /* "s", "bytes", "1/s", "1"; NULL or "": it is no figure */
+  const char* text;      /* the name, where it is one: "postgres (pid 812, user pg)" */
+};
+#define TELLTALE_FILTER_FACTS 16 /* of an anomaly at most: who emits more is stopped */
 
 /* One that was emitted with open = 1 goes on, however long nothing more is said of it, until it is emitted again with the
  * same identity and open = 0: a filter must end whatever it opens. Until then its incident is not resolved, and whom it
@@ -297,6 +310,10 @@ struct telltale_filter_anomaly {
   const char* cgroup;    /* a cgroup's path; NULL or "": not told, as the two below */
   const char* device;    /* a disk's name */
   const char* site;      /* the place in the code that waits */
+  /* What `text` and `evidence` say, for programs. Emitted again without any, it keeps those it has. */
+  uint32_t fact_count;
+  uint32_t reserved;
+  const struct telltale_filter_fact* facts; /* NULL: none */
 };
 
 /* Handed to create; lives as long as the instance. The callbacks may be called during epoch() only. */
@@ -335,6 +352,9 @@ struct telltale_filter_learning {
   /* Programs it says nothing new of on this node, since what it looks for is usual of them: a line each. NULL or "":
    * none. Both strings live until the next call of the instance. */
   const char* muted;
+  /* Labels, programs and the like that there was no room for in its tables since the instance was made or loaded, in
+   * each epoch those of it: of them it may have said more. 0: none, or it does not count them. */
+  uint64_t no_room;
 };
 
 struct telltale_filter {
@@ -353,8 +373,8 @@ struct telltale_filter {
   int (*epoch)(void* instance, const struct telltale_filter_epoch* epoch);
   void (*destroy)(void* instance);
   /* Writes the state into `bytes` if it fits `capacity`, returns its size in any case (0: nothing to save). Both
-   * may be NULL: then the host shows all epochs it still has again after a restart. load returns 0 if it
-   * understood the bytes; else the instance must be as new. */
+   * may be NULL: then after a restart the host shows the epochs of the running hour again, to an instance as new, and
+   * what was open counts as open no more. load returns 0 if it understood the bytes; else the instance must be as new. */
   size_t (*save)(void* instance, void* bytes, size_t capacity);
   int (*load)(void* instance, const void* bytes, size_t size);
 

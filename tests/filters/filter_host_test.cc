@@ -140,6 +140,11 @@ TEST_F(FilterHostTest, AGoodFilterSeesAllEpochsAndWhatItSaysIsKeptClean) {
   EXPECT_EQ(found[0].filter(), "good");
   EXPECT_EQ(found[0].subject(), "x86_64") << "the machine that system calls are numbered for";
   EXPECT_EQ(found[0].learned_epochs(), 10);
+  ASSERT_EQ(found[0].facts_size(), 2);
+  EXPECT_EQ(found[0].facts(0).name(), "epochs");
+  EXPECT_EQ(found[0].facts(0).value(), 2.5);
+  EXPECT_EQ(found[0].facts(0).unit(), "1");
+  EXPECT_EQ(found[0].facts(1).text(), "a trial \\x1b[2J");
   EXPECT_THAT(Said(), HasSubstr("good: running, version 1, from " + Path("good")));
 }
 

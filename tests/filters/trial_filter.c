@@ -58,6 +58,11 @@ static void say(const struct instance* self, const struct telltale_filter_epoch*
   made.open = 1;
 #endif
   made.subject = subject;
+  const struct telltale_filter_fact facts[] = {
+      {.struct_size = sizeof facts[0], .name = "epochs", .value = 2.5, .unit = "1"},
+      {.struct_size = sizeof facts[0], .name = "who", .text = "a trial \x1b[2J"}};
+  made.facts = facts;
+  made.fact_count = 2;
   self->host->anomaly(self->host->context, &made);
 }
 
@@ -80,7 +85,8 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
     mark(self, shown, name, shown->start_ns);
   }
 #elif defined(WHAT_EAT)
-  /* At most 1 GiB, should nobody stop it; of each part a page, so that it does not run out of time before. */
+  /* At most 1 GiB, should nobody stop it; of each part a page, so that it does not run out of time
+   * before. */
   for (int i = 0; i < 1024; ++i) *(volatile char*)malloc(1 << 20) = 1;
 #elif defined(WHAT_BABBLE)
   for (;;) fputs("trial: and so on, ", stderr);

@@ -74,6 +74,12 @@ void CheckReply(const std::string& bytes) {
                                     &anomaly.cause(), &anomaly.next()}) {
       RequireText(*text, kMaxHostText);
     }
+    Require(anomaly.facts_size() <= kMaxFacts);
+    for (const v1::HostFact& fact : anomaly.facts()) {
+      RequireText(fact.name(), kMaxHostName);
+      RequireText(fact.unit(), kMaxHostName);
+      RequireText(fact.text(), kMaxHostSubject);
+    }
   }
   RequireText(done.learning().unit(), kMaxHostName);
   for (const char c : done.learning().muted())

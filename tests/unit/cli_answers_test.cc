@@ -316,7 +316,7 @@ TEST(RenderTest, AFilterSaysWhatItDidNotSee) {
   filter.set_no_room(1200);
   filter.set_epochs_unreadable(1);
   EXPECT_THAT(RenderFilters(answer, Plain()),
-              HasSubstr("running; no room for 1,200 labels; 1 epoch unreadable"));
+              HasSubstr("running; no room for 1,200 labels or programs; 1 epoch unreadable"));
 }
 
 TEST(RunFilterTest, EpochsThatCannotBeOpenedAreSaid) {

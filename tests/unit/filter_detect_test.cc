@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/detectors.h"
-#include "collector/filter/detect/no_room.h"
 #include "collector/filter/detect/robust.h"
 #include "tests/unit/filter_watch.h"
 
@@ -558,16 +557,15 @@ TEST(AffinityTest, WhatIsAlwaysThereWhenAVitalIsHighIsToldOnce) {
 
 TEST(AffinityTest, LabelsItHasNoRoomForAreCounted) {
   Watch watch(AffinityFilter());
-  const uint64_t before = NoRoom("affinity");
   for (int i = 0; i < 10; ++i) {
     watch.Rate("cpu", "user", 1);
     for (int k = 0; k < 60; ++k) {
       watch.Label("cpu", "user", absl::StrCat("/usr/bin/p", i, "-", k), 0.015);
     }
     watch.Show();
-    EXPECT_EQ(NoRoom("affinity") == before, i < 8) << 60 * (i + 1) << " of 512";
+    EXPECT_EQ(watch.no_room == 0, i < 8) << 60 * (i + 1) << " of 512";
   }
-  EXPECT_EQ(NoRoom("affinity"), before + 600 - 512);
+  EXPECT_EQ(watch.no_room, 600u - 512);
 }
 
 // A program at work has labels in one vital after the other.

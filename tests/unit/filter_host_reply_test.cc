@@ -3,10 +3,16 @@
 #include "collector/filter/host/host_reply.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "collector/filter/host/frames.h"
 #include "collector/filter/host/host_limits.h"
 #include "telltale/v1/filter_host.pb.h"
 
@@ -49,6 +55,106 @@ TEST(HostReplyTest, AnAnomalyMayHaveBegunLongAgoAndAPointOrAMarkMayNot) {
   EXPECT_EQ(read->done.anomalies(0).start_ns(), kNow - 40 * kDay);
   EXPECT_EQ(read->done.marks_size() + read->done.points_size(), 0);
   EXPECT_EQ(read->dropped, 3u);
+}
+
+TEST(HostReplyTest, FactsAreCleanedAndMoreThanAnAnomalyMayHaveEndTheFilter) {
+  v1::HostReply reply;
+  v1::HostAnomaly& anomaly = *reply.mutable_done()->add_anomalies();
+  for (int i = 0; i < TELLTALE_FILTER_FACTS; ++i) {
+    v1::HostFact& fact = *anomaly.add_facts();
+    fact.set_name(std::string(1'000, 'n'));
+    fact.set_unit("\x1b[2J");
+    fact.set_text(std::string(100'000, 't'));
+  }
+  const auto read = ReadReply(reply.SerializeAsString(), {});
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->done.anomalies(0).facts_size(), TELLTALE_FILTER_FACTS);
+  const v1::HostFact& fact = read->done.anomalies(0).facts(0);
+  EXPECT_LE(fact.name().size(), kMaxHostName);
+  EXPECT_EQ(fact.unit(), "\\x1b[2J");
+  EXPECT_LE(fact.text().size(), kMaxHostSubject);
+  anomaly.add_facts();
+  EXPECT_EQ(ReadReply(reply.SerializeAsString(), {}).status().message(),
+            "flooded: 17 facts of an anomaly");
+}
+
+// Two bytes of a message are hundreds in memory.
+TEST(HostReplyTest, WhatWouldTakeFarMoreMemoryThanItHasBytesIsNotRead) {
+  v1::HostReply reply;
+  for (int i = 0; i < 100'000; ++i) reply.mutable_done()->add_points();
+  EXPECT_EQ(
+      ReadReply(reply.SerializeAsString(), {}).status().message(),
+      absl::StrCat("flooded: a reply of more than ", kMaxReplyObjects, " messages and texts"));
+}
+
+TEST(HostReplyTest, AllThatAFilterMayEmitAtOnceIsRead) {
+  v1::HostReply reply;
+  v1::HostDone& done = *reply.mutable_done();
+  for (int i = 0; i < kMaxPoints; ++i) {
+    v1::HostPoint& point = *done.add_points();
+    for (std::string* text : {point.mutable_series(), point.mutable_vital(), point.mutable_sub()}) {
+      *text = std::string(kMaxHostName, 'x');
+    }
+  }
+  for (int i = 0; i < kMaxMarks; ++i) done.add_marks()->set_text(std::string(kMaxHostText, 'x'));
+  for (int i = 0; i < kMaxAnomalies; ++i) {
+    v1::HostAnomaly& anomaly = *done.add_anomalies();
+    for (std::string* text :
+         {anomaly.mutable_text(), anomaly.mutable_evidence(), anomaly.mutable_against(),
+          anomaly.mutable_cause(), anomaly.mutable_next()}) {
+      *text = std::string(kMaxHostText, 'x');
+    }
+    for (std::string* text : {anomaly.mutable_subject(), anomaly.mutable_cgroup(),
+                              anomaly.mutable_device(), anomaly.mutable_site()}) {
+      *text = std::string(kMaxHostSubject, 'x');
+    }
+    for (int k = 0; k < kMaxFacts; ++k) {
+      v1::HostFact& fact = *anomaly.add_facts();
+      fact.set_name(std::string(kMaxHostName, 'x'));
+      fact.set_unit(std::string(kMaxHostName, 'x'));
+      fact.set_text(std::string(kMaxHostSubject, 'x'));
+    }
+  }
+  const std::string bytes = reply.SerializeAsString();
+  EXPECT_LT(bytes.size(), kMaxReplyBytes);
+  const auto read = ReadReply(bytes, {});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->done.points_size(), kMaxPoints);
+}
+
+// It is kept for each node, for as long as the filter runs.
+TEST(HostReplyTest, WhatNobodyKnowsIsNotKept) {
+  v1::HostReply reply;
+  v1::HostLearning& learning = *reply.mutable_done()->mutable_learning();
+  learning.GetReflection()->MutableUnknownFields(&learning)->AddLengthDelimited(
+      900, std::string(100'000, 'x'));
+  const auto read = ReadReply(reply.SerializeAsString(), {});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_LT(read->done.learning().SpaceUsedLong(), 1'000u);
+}
+
+// A filter that spins and lets a byte come now and then.
+TEST(FrameTest, WhoReadsByteByByteAsksWhetherItMayGoOn) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  std::atomic<bool> over = false;
+  std::thread drips([&] {
+    const char head[4] = {0, 0, 16, 0};  // a mebibyte
+    send(ends[1], head, sizeof head, MSG_NOSIGNAL);
+    while (!over) {
+      send(ends[1], "x", 1, MSG_NOSIGNAL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  int asked = 0;
+  const auto read = ReadFrame(ends[0], kMaxReplyBytes, [&]() -> absl::Status {
+    return ++asked < 20 ? absl::OkStatus() : absl::DeadlineExceededError("long enough");
+  });
+  over = true;
+  drips.join();
+  EXPECT_EQ(read.status().message(), "long enough");
+  close(ends[0]);
+  close(ends[1]);
 }
 
 // It is kept for each node: a thousand of them with what a reply has room for are 4 GB.

@@ -174,6 +174,19 @@ TEST_F(AnomalyLogTest, AFollowerWhoWasAwayTooLongIsToldHowManyHeMissed) {
   EXPECT_EQ(Starts("5", 2), (std::vector<double>{6, 7}));
 }
 
+// As where a damaged file was taken out of service, and an older one has the entry that was there.
+TEST_F(AnomalyLogTest, AnOlderEntryInThePlaceOfOneIsLeftOut) {
+  for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Append(i));
+  v1::LoggedAnomaly older;
+  ASSERT_TRUE(older.ParseFromString(*store_.GetState("anomaly-log/2")));
+  older.set_number(older.number() + 200);
+  ASSERT_TRUE(
+      store_.PutState("anomaly-log/2", older.SerializeAsString(), storage::Durability::kDurable)
+          .ok());
+  Reopen();
+  EXPECT_EQ(Starts("0"), (std::vector<double>{1, 3}));
+}
+
 TEST_F(AnomalyLogTest, CountsSurviveARestart) {
   Append(1);
   Append(2);

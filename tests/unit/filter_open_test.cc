@@ -53,6 +53,11 @@ const telltale_filter& StuckFilter() {
       anomaly.open = epoch->start_ns == kStuckFrom ? 1 : 0;
       anomaly.severity = 9;
       anomaly.text = "stuck";
+      const telltale_filter_fact facts[] = {
+          {.struct_size = sizeof facts[0], .name = "waits", .value = 3, .unit = "1"},
+          {.struct_size = sizeof facts[0], .name = "holder", .text = "writer (pid 90)"}};
+      anomaly.facts = facts;
+      anomaly.fact_count = anomaly.open == 1 ? 2 : 0;
       host.anomaly(host.context, &anomaly);
       return 0;
     };
@@ -99,7 +104,13 @@ TEST_F(FilterOpenTest, WhatGoesOnForDaysIsListedAndKnownAlsoAfterARestart) {
   EXPECT_TRUE(List(last_hour).empty());
   last_hour.from_ns = now_ - 4 * 3600 * kSecond;
   ASSERT_EQ(List(last_hour).size(), 1u);
-  EXPECT_FALSE(List(last_hour)[0].open());
+  const v1::Anomaly over = List(last_hour)[0];
+  EXPECT_FALSE(over.open());
+  ASSERT_EQ(over.facts_size(), 2) << "of which the end said nothing";
+  EXPECT_EQ(over.facts(0).name(), "waits");
+  EXPECT_EQ(over.facts(0).value(), 3);
+  EXPECT_EQ(over.facts(0).unit(), "1");
+  EXPECT_EQ(over.facts(1).text(), "writer (pid 90)");
 }
 
 // Something that begins with epoch 5, of which more is told with epoch 40, with each from 60 to 70,
@@ -160,6 +171,26 @@ TEST_F(FilterOpenTest, ThatMoreIsToldOfWhatGoesOnIsNewsOnceAlsoAfterARestart) {
   arrive(95);
   EXPECT_EQ(news(), end_of(90));
   EXPECT_EQ(log_->NowCursor(), "1") << "and who follows anomalies is told once";
+}
+
+// It begins anew, and knows of nothing that it is to end.
+TEST_F(FilterOpenTest, WhatAFilterHadOpenThatSavesNothingGoesOnNoLongerAfterARestart) {
+  static const telltale_filter forgetful = [] {
+    telltale_filter made = StuckFilter();
+    made.save = nullptr;
+    made.load = nullptr;
+    return made;
+  }();
+  filters_ = {&forgetful};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  ASSERT_TRUE(IsStuck());
+  ASSERT_TRUE(List()[0].open());
+  Restart();
+  Look();
+  EXPECT_FALSE(IsStuck());
+  EXPECT_FALSE(List()[0].open());
 }
 
 TEST_F(FilterOpenTest, AMarkIsHandedOnOnceAlsoAfterARestart) {

@@ -21,8 +21,8 @@ std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
   return bytes;
 }
 
-absl::StatusOr<Replayed> Try(World& world, uint64_t from, uint64_t to,
-                             storage::DerivedStore* store) {
+absl::StatusOr<Replayed> Try(World& world, uint64_t from, uint64_t to, storage::DerivedStore* store,
+                             uint64_t max_bytes = 256 << 20) {
   LocalFilter filter(world.filters_.front());
   return Replay({.code = &filter,
                  .filter_options = {},
@@ -30,7 +30,8 @@ absl::StatusOr<Replayed> Try(World& world, uint64_t from, uint64_t to,
                  .store = store,
                  .node = world.source_.Nodes().front(),
                  .from_ns = kBegin + from * kEpoch,
-                 .to_ns = kBegin + to * kEpoch},
+                 .to_ns = kBegin + to * kEpoch,
+                 .max_bytes = max_bytes},
                 [] { return false; });
 }
 
@@ -73,8 +74,9 @@ TEST_F(FilterReplayTest, ARunOverThePastSaysTheSameByteForByteAndNamesWhatCameTo
 }
 
 // Says of epoch `begins` that something began, when it is shown `tells`, and that it is over when
-// it is shown `ends`. As a rule it needs no state: it counts by the clock.
-template <uint64_t begins, uint64_t tells, uint64_t ends>
+// it is shown `ends`. As a rule it needs no state: it counts by the clock. `facts`: so many it
+// tells with it.
+template <uint64_t begins, uint64_t tells, uint64_t ends, uint32_t facts = 0>
 const telltale_filter* Later() {
   static const telltale_filter filter = [] {
     telltale_filter made = {};
@@ -96,6 +98,10 @@ const telltale_filter* Later() {
       anomaly.start_ns = kBegin + begins * kEpoch;
       anomaly.end_ns = shown->end_ns;
       anomaly.open = number == tells ? 1 : 0;
+      const telltale_filter_fact fact = {
+          .struct_size = sizeof fact, .name = "waits", .value = 3, .unit = "1"};
+      anomaly.facts = &fact;
+      anomaly.fact_count = facts;
       host.anomaly(host.context, &anomaly);
       return 0;
     };
@@ -136,6 +142,8 @@ TEST_F(FilterReplayTest, PointsAndMarksOfTheTimeAskedForAreCounted) {
   const Replayed again = Again(*this, 50, 750);
   EXPECT_EQ(again.points, 700u);
   EXPECT_EQ(again.marks, 70u);
+  EXPECT_THAT(std::string(Try(*this, 50, 750, &store_, 1'000).status().message()),
+              ::testing::HasSubstr("draws says more than 0 MiB of node n1 up to"));
 }
 
 TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
@@ -151,6 +159,30 @@ TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
   }
   EXPECT_TRUE(Again(*this, 50, 100).live.empty());
   EXPECT_EQ(Again(*this, 50, 100).shown_ns, kBegin + 100 * kEpoch);
+}
+
+// The version is the same: a sentence says as much without them.
+TEST_F(FilterReplayTest, FactsThatTheCollectorOfThenDidNotKeepAreNoDifference) {
+  filters_ = {Later<100, 102, 500>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  filters_ = {Later<100, 102, 500, 1>()};
+  const Replayed again = Again(*this, 50, 750);
+  ASSERT_EQ(again.live.size(), 1u);
+  EXPECT_EQ(Bytes(again.anomalies), Bytes(again.live));
+  EXPECT_EQ(again.shown_ns, kBegin + 750 * kEpoch) << "and no more is shown to find it";
+}
+
+TEST_F(FilterReplayTest, FactsAreTheSameAsLive) {
+  filters_ = {Later<100, 102, 500, 1>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  const Replayed again = Again(*this, 50, 750);
+  ASSERT_EQ(again.anomalies.size(), 1u);
+  EXPECT_EQ(again.anomalies[0].facts_size(), 1);
+  EXPECT_EQ(Bytes(again.anomalies), Bytes(again.live));
 }
 
 // A history in which what other nodes have cannot be read.

@@ -83,6 +83,55 @@ TEST_F(RestingTest, NothingOfANodeIsOpenBetweenItsEpochsAndAllIsKnown) {
   EXPECT_EQ(said_, "");
 }
 
+// A filter that in each epoch has no room for three labels.
+struct Full {
+  uint64_t epochs = 0, no_room = 0;
+
+  static telltale_filter Filter(bool saves) {
+    telltale_filter filter = *telltale_ewma_filter();
+    filter.name = saves ? "full_saves" : "full";
+    filter.create = [](const telltale_filter_host*, const telltale_filter_option*,
+                       uint32_t) -> void* { return new Full; };
+    filter.destroy = [](void* instance) { delete static_cast<Full*>(instance); };
+    filter.epoch = [](void* instance, const telltale_filter_epoch*) {
+      Full& full = *static_cast<Full*>(instance);
+      ++full.epochs;
+      full.no_room += 3;
+      return 0;
+    };
+    filter.learning = [](const void* instance, telltale_filter_learning* learning) {
+      learning->no_room = static_cast<const Full*>(instance)->no_room;
+    };
+    filter.save = nullptr;
+    filter.load = nullptr;
+    if (!saves) return filter;
+    filter.save = [](void* instance, void* bytes, size_t capacity) {
+      if (capacity >= sizeof(uint64_t)) std::memcpy(bytes, instance, sizeof(uint64_t));
+      return sizeof(uint64_t);
+    };
+    filter.load = [](void* instance, const void* bytes, size_t) {
+      std::memcpy(&static_cast<Full*>(instance)->epochs, bytes, sizeof(uint64_t));
+      return 0;
+    };
+    return filter;
+  }
+};
+
+TEST_F(RestingTest, WhatAFilterHadNoRoomForIsCountedWhetherItRestsOrNot) {
+  for (const bool saves : {true, false}) {
+    const telltale_filter full = Full::Filter(saves);
+    filters_ = {&full};
+    Restart();
+    const uint64_t before = source_.Nodes().empty() ? 0 : source_.Nodes()[0].epochs;
+    for (uint64_t i = before; i < before + 50; ++i) {
+      for (uint32_t node = 1; node <= 3; ++node) Arrive(i, 1, node);
+      Look();
+    }
+    EXPECT_EQ(runner_->Reports()[0].no_room, 3 * runner_->Reports()[0].shown) << full.name;
+    runner_.reset();  // before the filter
+  }
+}
+
 TEST_F(RestingTest, WhoSavesNothingStaysAsItIs) {
   const telltale_filter saves = Counted::Filter(true), keeps = Counted::Filter(false);
   filters_ = {&saves, &keeps};

@@ -42,6 +42,10 @@ TEST(BlockedTest, SaysForWhatItWaitsWhoEndsItAndWhatThatOneWaitsFor) {
             "its waits are "
             "ended by writer (pid 90, uid 0), itself waiting for a disk");
   EXPECT_EQ(told.cause, "blocked on a lock of the kernel");
+  EXPECT_EQ(
+      told.facts,
+      "waited: 42 s; waits: 96 1; ran: 0 s; for: a lock of the kernel; waker: writer (pid 90, "
+      "uid 0); which_is: itself waiting for a disk; watched: 60 s");
 }
 
 TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {

@@ -388,6 +388,87 @@ TEST_F(FilterRunnerTest, AFilterThatGivesUpIsReportedAndTheOthersGoOn) {
   EXPECT_THAT(said_, ::testing::HasSubstr("filter broken: gave up on node n1 with code 42"));
 }
 
+TEST_F(FilterRunnerTest, WhatIsEmittedByACallThatFailsIsCountedAsNotKept) {
+  static telltale_filter broken = *silence_filter();
+  broken.name = "broken";
+  broken.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                     uint32_t) -> void* { return new telltale_filter_host(*host); };
+  broken.destroy = [](void* node) { delete static_cast<telltale_filter_host*>(node); };
+  broken.epoch = [](void* node, const telltale_filter_epoch* epoch) {
+    const auto& host = *static_cast<telltale_filter_host*>(node);
+    telltale_filter_anomaly anomaly = {};
+    anomaly.struct_size = sizeof anomaly;
+    anomaly.vital = anomaly.sub = "";
+    anomaly.start_ns = epoch->start_ns;
+    anomaly.end_ns = epoch->end_ns;
+    host.anomaly(host.context, &anomaly);
+    return 42;
+  };
+  filters_ = {&broken};
+  Restart();
+  Arrive(0, 1);
+  Look();
+  EXPECT_TRUE(List().empty());
+  EXPECT_EQ(runner_->Reports()[0].dropped, 1u);
+}
+
+// Of a fleet one problem may have as many lines as nodes.
+TEST_F(FilterRunnerTest, AThousandDifferentProblemsSilenceOthersForAnHourOnly) {
+  static telltale_filter broken = *silence_filter();
+  broken.name = "broken";
+  broken.epoch = [](void*, const telltale_filter_epoch*) { return 42; };
+  filters_ = {&broken};
+  Restart();
+  for (uint32_t node = 1; node <= 1'200; ++node) Arrive(0, 1, node);
+  Look();
+  EXPECT_THAT(said_, ::testing::HasSubstr("gave up on node n1000 "));
+  EXPECT_THAT(said_, ::testing::Not(::testing::HasSubstr("node n1100 ")));
+  EXPECT_THAT(said_, ::testing::HasSubstr("filters: 1000 different problems within an hour; "));
+  const size_t before = said_.size();
+  Arrive(3600 * kSecond / kEpoch, 1, 1'201);
+  Look();
+  EXPECT_THAT(said_.substr(before), ::testing::HasSubstr("gave up on node n1201 "));
+}
+
+// "ok" for those of the hour of the epoch or the one before, in their order.
+TEST_F(FilterRunnerTest, PointsThatNobodyWouldFindAreCountedAsNotKept) {
+  static telltale_filter draws = *silence_filter();
+  draws.name = "draws";
+  draws.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                    uint32_t) -> void* { return new telltale_filter_host(*host); };
+  draws.destroy = [](void* node) { delete static_cast<telltale_filter_host*>(node); };
+  draws.epoch = [](void* node, const telltale_filter_epoch* epoch) {
+    constexpr uint64_t kHour = 3600 * kSecond;
+    const auto& host = *static_cast<telltale_filter_host*>(node);
+    const auto draw = [&](const char* series, uint64_t time_ns) {
+      telltale_filter_point point = {};
+      point.struct_size = sizeof point;
+      point.series = series;
+      point.vital = "cpu";
+      point.sub = "";
+      point.time_ns = time_ns;
+      host.point(host.context, &point);
+    };
+    draw("ok", epoch->start_ns - kHour);
+    draw("ok", epoch->start_ns);
+    draw("old", epoch->start_ns - 3 * kHour);
+    draw("back", epoch->start_ns);
+    draw("back", epoch->start_ns - kEpoch);
+    return 0;
+  };
+  filters_ = {&draws};
+  Restart();
+  Arrive(5, 1);
+  Look();
+  EXPECT_EQ(runner_->Reports()[0].dropped, 2u);
+  const auto number = store_.FilterNumber("draws", 1);
+  v1::FilterHour hour;
+  ASSERT_TRUE(hour.ParseFromString(*store_.Get({*number, 1, kBegin})));
+  ASSERT_EQ(hour.points_size(), 2);
+  EXPECT_EQ(hour.points(0).time_ns_size(), 2);
+  EXPECT_EQ(hour.points(1).time_ns_size(), 1);
+}
+
 TEST_F(FilterRunnerTest, AFilterThatTakesLongIsSeenToBeBehindWhileItDoes) {
   static std::function<void()> meanwhile;
   static telltale_filter slow = *silence_filter();
@@ -511,6 +592,8 @@ class FilterFloodTest : public FilterRunnerTest {
     };
     const uint64_t before = counted();
     (*runner)->RunOnce();
+    EXPECT_EQ((*runner)->Reports()[0].dropped > 0, code.ended()) << "what was not kept is counted";
+    EXPECT_GT((*runner)->Reports()[0].shown, 0u);
     return std::pair(counted() - before, code.why());
   }
 

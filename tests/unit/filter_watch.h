@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "collector/filter/epoch_view.h"
 #include "collector/filter/telltale_filter.h"
 #include "proto/codec.h"
@@ -23,6 +25,7 @@ class Watch {
   static constexpr uint64_t kSecond = 1'000'000'000;
   struct Told {
     std::string vital, sub, subject, text, evidence, against, cause, cgroup, device, site, next;
+    std::string facts;  // "waits: 96 1; holder: writer"
     uint64_t start_ns, end_ns;
     bool open;
     double value, expected, severity;
@@ -47,10 +50,12 @@ class Watch {
       EXPECT_NE(text(a->against), "") << a->text;
       Watch& self = *static_cast<Watch*>(context);
       EXPECT_TRUE(self.filter_->rule == 0 || !text(a->next).empty()) << a->text;
+      EXPECT_TRUE(self.filter_->rule == 0 || a->open == 0 || a->fact_count > 0) << a->text;
+      EXPECT_LE(a->fact_count, uint32_t{TELLTALE_FILTER_FACTS}) << a->text;
       self.told.push_back({a->vital, a->sub, text(a->subject), text(a->text), text(a->evidence),
                            text(a->against), text(a->cause), text(a->cgroup), text(a->device),
-                           text(a->site), text(a->next), a->start_ns, a->end_ns, a->open != 0,
-                           a->value, a->expected, a->severity, a->learned_epochs});
+                           text(a->site), text(a->next), FactsText(*a), a->start_ns, a->end_ns,
+                           a->open != 0, a->value, a->expected, a->severity, a->learned_epochs});
     };
     host_.point = [](void* context, const telltale_filter_point* point) {
       static_cast<Watch*>(context)
@@ -203,13 +208,25 @@ class Watch {
   std::map<uint64_t, v1::RollupWindow> hours;
   uint64_t length_s = 60;
   uint64_t unwatched_s = 0;  // of it
+  uint64_t no_room = 0;      // as its instances told
   uint64_t now = 480'000 * storage::kHourNs;
 
  private:
+  static std::string FactsText(const telltale_filter_anomaly& anomaly) {
+    std::string text;
+    for (uint32_t i = 0; i < anomaly.fact_count; ++i) {
+      const auto& fact = *TELLTALE_FILTER_AT(telltale_filter_fact, anomaly.facts, i);
+      const bool figure = fact.unit[0] != '\0';
+      absl::StrAppend(&text, text.empty() ? "" : "; ", fact.name, ": ",
+                      figure ? absl::StrFormat("%.3g %s", fact.value, fact.unit) : fact.text);
+    }
+    return text;
+  }
   // As the collector has it between two epochs: what is known is what was saved.
   void Rest() {
     const std::string state = Save();
     if (state.empty()) return;
+    if (filter_->learning != nullptr) no_room += Learned().no_room;
     filter_->destroy(instance_);
     instance_ = filter_->create(&host_, options_.data(), static_cast<uint32_t>(options_.size()));
     ASSERT_TRUE(Load(state)) << filter_->name;

@@ -20,7 +20,6 @@
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/detector.h"
 #include "collector/filter/detect/detectors.h"
-#include "collector/filter/detect/no_room.h"
 #include "collector/filter/detect/rates.h"
 #include "collector/filter/detect/robust.h"
 
@@ -95,7 +94,9 @@ class Affinity : public Detector {
     from.Map(told_, [&](uint64_t& epoch) { epoch = from.Get<uint64_t>(); });
     return from.ok();
   }
-  Learned HowFar() const override { return {epochs_, kNeeded}; }
+  Learned HowFar() const override {
+    return {.of = epochs_, .needed = kNeeded, .no_room = no_room_};
+  }
 
  private:
   struct Track {
@@ -154,7 +155,6 @@ class Affinity : public Detector {
   std::vector<Present> NoteLabels(const telltale_filter_epoch& epoch) {
     std::vector<Present> present;
     std::set<uint64_t> seen;
-    uint64_t no_room = 0;
     for (uint32_t v = 0; v < epoch.vital_count; ++v) {
       const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
       const std::vector<double> wholes = WholesOf(vital);
@@ -163,14 +163,13 @@ class Affinity : public Detector {
         const uint64_t id = label.stable_id ^ (uint64_t{vital.id} << 56);
         if (ShareOf(label, wholes) < kShare || !seen.insert(id).second) continue;
         if (labels_.size() >= kLabels && !labels_.contains(id)) {
-          ++no_room;
+          ++no_room_;
           continue;
         }
         labels_[id][0] = true;
         present.push_back({id, &vital, &label});
       }
     }
-    NoteNoRoom(kFacts.name, no_room);
     return present;
   }
 
@@ -237,6 +236,7 @@ class Affinity : public Detector {
   std::map<uint32_t, Track> vitals_;                           // by id
   absl::btree_map<uint64_t, Epochs> labels_;                   // by id
   std::map<std::pair<uint32_t, std::string>, uint64_t> told_;  // epoch, by vital and program
+  uint64_t no_room_ = 0;                                       // labels
 };
 
 }  // namespace

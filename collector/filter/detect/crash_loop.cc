@@ -159,6 +159,9 @@ class CrashLoop : public Rule {
     found.found.cause = absl::StrCat("disappearance, again and again: ",
                                      killed ? "killed for want of memory" : "a crash loop");
     found.found.next = killed ? "telltale events --type oom" : "telltale events --type exit";
+    found.found.facts.Figure("times", ends.times, "1")
+        .Figure("within", seconds, "s")
+        .FigureIf(ends.signal != 0, "signal", ends.signal, "1");
     return found;
   }
 

@@ -45,6 +45,7 @@ class DescriptorLeak : public GrowthDetector {
     found.against = "a server whose clients stay and grow in number opens the same";
     found.cause = "descriptor leak";
     found.next = "telltale top --vital syscall --by site";
+    found.facts.Figure("pace", growth.pace, "1/h").Figure("open", growth.level.back(), "1");
   }
 };
 

@@ -64,6 +64,8 @@ void HowFar(const void* instance, telltale_filter_learning* learning) {
   if (!TELLTALE_FILTER_HAS(learning, telltale_filter_learning, muted)) return;
   self.muted = learned.muted;
   learning->muted = self.muted.c_str();
+  if (!TELLTALE_FILTER_HAS(learning, telltale_filter_learning, no_room)) return;
+  learning->no_room = learned.no_room;
 }
 
 }  // namespace
@@ -93,6 +95,16 @@ void Detector::Emit(const Finding& finding) const {
   anomaly.cgroup = finding.cgroup.c_str();
   anomaly.device = finding.device.c_str();
   anomaly.site = finding.site.c_str();
+  std::vector<telltale_filter_fact> facts;
+  for (const Fact& fact : finding.facts.all()) {
+    facts.push_back({.struct_size = sizeof(telltale_filter_fact),
+                     .name = fact.name,
+                     .value = fact.value,
+                     .unit = fact.unit,
+                     .text = fact.text.c_str()});
+  }
+  anomaly.fact_count = static_cast<uint32_t>(facts.size());
+  anomaly.facts = facts.data();
   host_.anomaly(host_.context, &anomaly);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "collector/filter/detect/fact_list.h"
 #include "collector/filter/detect/state_bytes.h"
 #include "collector/filter/telltale_filter.h"
 
@@ -24,12 +25,14 @@ struct Finding {
   uint64_t learned_epochs = 0;
   std::string text, evidence, against, cause, next;
   std::string cgroup, device, site;
+  FactList facts;
 };
 
 struct Learned {
   uint64_t of = 0, needed = 0;
   const char* unit = "epochs";
-  std::string muted;  // as telltale_filter_learning has it
+  std::string muted;     // as telltale_filter_learning has it
+  uint64_t no_room = 0;  // the same
 };
 
 class Detector {

@@ -64,14 +64,14 @@ DiskLatency::Told DiskLatency::Of(const RuleEpoch& epoch, uint64_t device) const
   const auto past = past_.find({device, SeriesOf(*disk, kind)});
   const std::string name = DiskText(epoch, device);
   if (past == past_.end() || past->second.await_ns.size() < kLearned) {
-    return {absl::StrCat(name, ": ", text), ""};
+    return {absl::StrCat(name, ": ", text), "", now / 1e9};
   }
   const double usual = Median(past->second.await_ns);
   absl::StrAppend(&text, ", usual ", LatencyText(usual));
-  if (now >= kSlow * usual) return {absl::StrCat(name, ": ", text), ""};
+  if (now >= kSlow * usual) return {absl::StrCat(name, ": ", text), "", now / 1e9, usual / 1e9};
   // One request that was fast is no evidence for the disk.
   if (IsSampled(*disk, kind)) return {};
-  return {"", absl::StrCat(name, " answers as fast as usual, ", text)};
+  return {"", absl::StrCat(name, " answers as fast as usual, ", text), now / 1e9, usual / 1e9};
 }
 
 void DiskLatency::Note(const RuleEpoch& epoch) {

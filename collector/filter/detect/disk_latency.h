@@ -23,11 +23,12 @@ namespace telltale::filter {
 
 class DiskLatency {
  public:
-  // At most one of them is not "".
+  // At most one of the texts is not "".
   struct Told {
     std::string evidence;  // "disk sda: await 1.9 s a write, usual 4 ms"
     // "disk sda answers as fast as usual, await 4 ms a write, usual 4 ms"; of all requests only
     std::string against;
+    double await_s = 0, usual_s = 0;  // 0: not told
   };
   // Of the epoch, against those noted before. Both "": it is not known which disk, or
   // how fast, or all that is known is one fast request.

@@ -46,6 +46,9 @@ class Leak : public GrowthDetector {
     found.against = "a cache that fills up grows the same until it is full";
     found.cause = "memory leak";
     found.next = "telltale top --vital user_page --by site";
+    found.facts.Figure("pace", growth.pace, "bytes/h")
+        .Figure("grown", growth.grown, "bytes")
+        .Figure("given_back", growth.given_back, "1");
   }
 };
 

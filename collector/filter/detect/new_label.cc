@@ -20,7 +20,6 @@
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/detector.h"
 #include "collector/filter/detect/detectors.h"
-#include "collector/filter/detect/no_room.h"
 #include "collector/filter/detect/rates.h"
 
 namespace telltale::filter {
@@ -73,7 +72,6 @@ class NewLabel : public Detector {
     std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed <= epochs_; });
     Forget();
     ForgetBuilds(epoch);
-    NoteNoRoom(kFacts.name, std::exchange(no_room_, 0));
   }
 
   void Save(StateWriter& to) const override {
@@ -133,8 +131,11 @@ class NewLabel : public Detector {
     return from.ok();
   }
   Learned HowFar() const override {
-    if (!by_time_) return {epochs_, learn_};
-    return {std::min(epochs_, (last_ns_ - first_ns_) / kMinuteNs), learn_, "minutes"};
+    if (!by_time_) return {.of = epochs_, .needed = learn_, .no_room = no_room_};
+    return {.of = std::min(epochs_, (last_ns_ - first_ns_) / kMinuteNs),
+            .needed = learn_,
+            .unit = "minutes",
+            .no_room = no_room_};
   }
 
  private:
@@ -302,7 +303,7 @@ class NewLabel : public Detector {
   std::map<std::string, uint64_t> told_;       // epoch, by vital, sub-series and executable
   std::map<std::string, Builds> builds_;       // by executable
   std::map<std::string, uint64_t> deploys_;    // epoch of the latest, by executable
-  uint64_t no_room_ = 0;                       // labels of this epoch
+  uint64_t no_room_ = 0;                       // labels, and executables' builds
 };
 
 }  // namespace

@@ -202,11 +202,12 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     open.device = std::move(found.found.device);
     open.site = std::move(found.found.site);
     open.learned = epochs_;
-    Tell(open, true);
+    found.found.facts.Figure("watched", seen.seconds(), "s");
+    Tell(open, true, std::move(found.found.facts));
   }
   for (auto it = open_.begin(); it != open_.end();) {
     const bool over = it->second.missed >= kMissed || (it->second.missed > 0 && !it->second.told);
-    if (over && it->second.told) Tell(it->second, false);
+    if (over && it->second.told) Tell(it->second, false, {});
     it = over ? open_.erase(it) : std::next(it);
   }
   Learn(seen, held, teach);
@@ -260,7 +261,11 @@ void Rule::LoadUsual(StateReader&) {}
 void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held,
                  const std::set<std::string>& teach) {
   for (const std::string& program : held) {
-    if (habits_.size() < kPrograms) habits_.try_emplace(program, 0.0);
+    if (habits_.size() < kPrograms) {
+      habits_.try_emplace(program, 0.0);
+    } else if (!habits_.contains(program)) {
+      ++no_room_;
+    }
   }
   std::set<std::string> there = held;
   for (const telltale_filter_process* process : epoch.Processes()) {
@@ -275,7 +280,7 @@ void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held,
   std::erase_if(habits_, [](const auto& habit) { return habit.second < kForget; });
 }
 
-void Rule::Tell(const Open& open, bool goes_on) const {
+void Rule::Tell(const Open& open, bool goes_on, FactList facts) const {
   Finding found;
   found.vital = open.vital;
   found.sub = open.sub;
@@ -295,6 +300,7 @@ void Rule::Tell(const Open& open, bool goes_on) const {
   found.cgroup = open.cgroup;
   found.device = open.device;
   found.site = open.site;
+  found.facts = std::move(facts);
   Emit(found);
 }
 
@@ -356,7 +362,7 @@ bool Rule::Load(StateReader& from) {
 }
 
 Learned Rule::HowFar() const {
-  Learned learned{epochs_, learn_};
+  Learned learned{.of = epochs_, .needed = learn_, .no_room = no_room_};
   for (const auto& [program, share] : habits_) {
     if (share > kHabit) absl::StrAppend(&learned.muted, program, "\n");
   }

@@ -77,7 +77,7 @@ class RuleEpoch {
 struct Case {
   std::pair<uint32_t, uint64_t> who;  // pid and start; 0, 0: the node
   std::string program;                // whose habit it may be
-  Finding found;                      // all but times and learned epochs
+  Finding found;  // all but times and learned epochs; of the facts, all but how long was watched
   // Vitals without which it would not hold, besides the one it is told of.
   std::vector<const char*> besides = {};
   // Of the vital it is told of the kernel's own accounts tell, or events: never an estimate.
@@ -127,12 +127,14 @@ class Rule : public Detector {
   static void NoteCoverage(const RuleEpoch& epoch, const Case& found, Open& open);
   // As more evidence; "": all was watched, nothing lost and nothing estimated.
   static std::string CoverageText(const Open& open);
-  void Tell(const Open& open, bool goes_on) const;
+  // `facts`: what is said for programs, as far as it is not said yet.
+  void Tell(const Open& open, bool goes_on, FactList facts) const;
 
   uint64_t learn_ = 30;
   uint64_t epochs_ = 0;
   uint64_t last_end_ns_ = 0;
   std::map<std::string, double> habits_;  // moving share of its epochs, by program
+  uint64_t no_room_ = 0;                  // programs that it could not tell the habits of
   std::map<std::pair<uint32_t, uint64_t>, Open> open_;
 };
 

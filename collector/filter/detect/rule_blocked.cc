@@ -21,6 +21,7 @@
 // none waits for anything from outside.
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -218,6 +219,18 @@ class Blocked : public Rule {
         absl::StrCat("blocked on ", what, more.cause.empty() ? "" : ": ", more.cause);
     found.found.next =
         absl::StrCat("telltale stacks --vital blocking/", of.sub, " --process ", process.pid);
+    const char* const whose = other.of_another ? "holder_for_another"
+                              : other.holds    ? "holder"
+                                               : "waker";
+    found.found.facts.Figure("waited", waits.threads * epoch.seconds(), "s")
+        .FigureIf(waits.most_times <= waits.times, "waits",
+                  std::round(waits.times * epoch.seconds()), "1")
+        .Figure("ran", Ran(epoch, process) * epoch.seconds(), "s")
+        .Name("for", what)
+        .Name(whose, OtherText(epoch, other, process))
+        .Name("which_is", StuckText(epoch, other, process))
+        .FigureIf(disk.await_s > 0, "await", disk.await_s, "s")
+        .FigureIf(disk.usual_s > 0, "await_usual", disk.usual_s, "s");
     return found;
   }
 

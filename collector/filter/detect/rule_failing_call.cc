@@ -97,10 +97,11 @@ class FailingCall : public Rule {
   Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process, const Call& call,
               double failed, const CallRate& calls, double cpus) const {
     const std::string text = ProcessText(process);
-    std::string what;
+    std::string name, error, what;
     if (call.number_plus_1 != 0) {
-      what = absl::StrCat(" (", CallText(host().machine, call.number_plus_1 - 1),
-                          call.error == 0 ? "" : absl::StrCat(", ", ErrorText(call.error)), ")");
+      name = CallText(host().machine, call.number_plus_1 - 1);
+      error = call.error == 0 ? "" : ErrorText(call.error);
+      what = absl::StrCat(" (", name, error.empty() ? "" : ", ", error, ")");
     }
     Case found{Who(process), ProgramOf(process), {}};
     found.found.vital = "syscall";
@@ -119,6 +120,11 @@ class FailingCall : public Rule {
     found.found.cause = "busy loop around a failing call";
     found.found.next =
         absl::StrCat("telltale stacks --vital syscall/failed --process ", process.pid);
+    found.found.facts.Name("call", name)
+        .Name("error", error)
+        .Figure("failed", failed, "1/s")
+        .FigureIf(calls.most <= calls.told, "calls", calls.told, "1/s")
+        .Figure("ran", cpus * epoch.seconds(), "s");
     return found;
   }
 

@@ -119,6 +119,10 @@ class Load : public Rule {
               : absl::StrFormat("; its longest start took %d epochs", static_cast<int>(longest)));
       found.against = "a program that goes through ever new memory looks the same";
       found.cause = "slow start";
+      found.facts.Figure("starting", now, "epochs")
+          .Figure("touched", touched, "pages/s")
+          .Figure("kept", kept, "pages/s")
+          .FigureIf(longest > 0, "longest_start", longest, "epochs");
       return told;
     }
     if (past.epochs < kOld || faults < std::max(kFaults, kTimes * past.faults)) return std::nullopt;
@@ -143,6 +147,10 @@ class Load : public Rule {
             : "without hardware counters a program that sets itself up anew looks the same, but "
               "keeps most");
     found.cause = "growing load";
+    found.facts.Figure("touched", faults, "pages/s")
+        .Figure("touched_usual", past.faults, "pages/s")
+        .Figure("cpus", cpus, "CPUs")
+        .Figure("cpus_usual", past.cpus, "CPUs");
     if (traffic.has_value()) told.besides.push_back("llc");
     return told;
   }
@@ -173,6 +181,9 @@ class Load : public Rule {
         "each took %.3g ms of CPU time: a build or a script that is meant to does the same",
         1e3 * Cpus(epoch, processes) / started);
     found.cause = "growing load: many short-lived processes";
+    found.facts.Figure("started", started, "1/s")
+        .Figure("started_usual", usual, "1/s")
+        .Figure("cpus", Cpus(epoch, processes), "CPUs");
     return told;
   }
 

@@ -99,6 +99,7 @@ class UngratifiedIo : public Rule {
         absl::StrCat(RateText(issued, "bytes"), " asked, ", RateText(done, "bytes"), " done");
     found.text = absl::StrCat("disk ", word, " are not answered: ", found.evidence);
     found.against = "a queue that grows for a minute looks the same";
+    found.facts.Figure("asked", issued, "bytes/s").Figure("done", done, "bytes/s");
   }
 
   // Of a disk that works none fails, so one that does is far from usual, however few bytes it has.
@@ -118,6 +119,10 @@ class UngratifiedIo : public Rule {
             : absl::StrCat("the largest of ", failure.samples, " that were sampled failed"),
         ", of ", BytesText(failure.bytes), "; ", RateText(issued, "bytes"), " asked");
     found.against = "a request that may fail, as a look beyond the end of a disk";
+    found.facts.Name("error", ErrorText(failure.error))
+        .Name("asked_by", failure.who)
+        .Figure("failed", failure.bytes, "bytes")
+        .Figure("asked", issued, "bytes/s");
   }
 
   // Requests that are out, where some are all the time and none came back; else 0. What was looked
@@ -158,6 +163,8 @@ class UngratifiedIo : public Rule {
     found.found.cause = "ungratified I/O: a disk, or the way to it, hangs";
     found.found.device = disk;
     found.found.next = "telltale stacks --vital blocking/disk";
+    found.found.facts.Figure("still", seconds, "s")
+        .Figure("requests", static_cast<double>(out), "1");
     return found;
   }
 
@@ -256,21 +263,27 @@ class KernelBottleneck : public Rule {
     const double inside = *kernel + *irq, delayed = *woken + *preempted;
     if (*user + inside < kBusy * cpus || inside < kKernel * cpus || *user > kUser * cpus) return {};
     if (delayed < kDelayed * cpus) return {};
+    const bool interrupts = *irq > *kernel;
+    const Inside most = MostInside(epoch);
     Case found{{0, 0}, "[kernel]", {}, {"sched_delay"}};
     found.found.vital = "cpu";
     found.found.sub = "kernel";
     found.found.value = inside;
     found.found.deviation = cpus / 20;
-    found.found.text =
-        absl::StrCat("the kernel takes ", absl::StrFormat("%.3g of %.0f", inside, cpus),
-                     " CPUs and processes wait for them",
-                     *irq > *kernel ? "; most of it is [irq]" : WhoText(epoch));
+    found.found.text = absl::StrCat(
+        "the kernel takes ", absl::StrFormat("%.3g of %.0f", inside, cpus),
+        " CPUs and processes wait for them", interrupts ? "; most of it is [irq]" : WhoText(most));
     found.found.evidence =
         absl::StrCat(absl::StrFormat("user %.3g, kernel %.3g, irq %.3g CPUs; %.3g threads queued",
                                      *user, *kernel, *irq, delayed),
                      QueuedText(epoch));
     found.found.against = AgainstText(epoch, cpus);
     found.found.cause = "kernel bottleneck";
+    found.found.facts.Figure("user", *user, "CPUs")
+        .Figure("kernel", *kernel, "CPUs")
+        .Figure("irq", *irq, "CPUs")
+        .Figure("queued", delayed, "threads")
+        .Name("most", interrupts ? "[irq]" : most.Name());
     found.found.next = "telltale flame --vital cpu/kernel";
     return {std::move(found)};
   }
@@ -292,25 +305,42 @@ class KernelBottleneck : public Rule {
     return IsInterrupts(process) ? process.comm : ProcessText(process);
   }
 
-  // Whoever is in the kernel most: a thread of its own, a process that calls it, or interrupts.
-  static std::string WhoText(const RuleEpoch& epoch) {
+  // Who is in the kernel most: a thread of its own, and whoever it is, a process that calls it or
+  // interrupts too.
+  struct Inside {
     const telltale_filter_process *own = nullptr, *most = nullptr;
     double own_cpus = 0, most_cpus = 0;
+
+    bool IsOwn() const { return own != nullptr && own != most && own_cpus >= kOwn * most_cpus; }
+    std::string Name() const {
+      return most == nullptr ? "" : IsOwn() ? ProcessText(*own) : NameOf(*most);
+    }
+  };
+  static Inside MostInside(const RuleEpoch& epoch) {
+    Inside inside;
     for (const telltale_filter_process* process : epoch.Processes()) {
       const double cpus = epoch.Of(*process, TELLTALE_PROCESS_SYSTEM_NS) / 1e9;
-      if (cpus > most_cpus) most = process;
-      most_cpus = std::max(most_cpus, cpus);
-      if (IsOfTheKernel(epoch, *process) && cpus > own_cpus) own = process;
-      if (own == process) own_cpus = cpus;
+      if (cpus > inside.most_cpus) {
+        inside.most = process;
+        inside.most_cpus = cpus;
+      }
+      if (IsOfTheKernel(epoch, *process) && cpus > inside.own_cpus) {
+        inside.own = process;
+        inside.own_cpus = cpus;
+      }
     }
-    if (most == nullptr) return "";
-    if (own != nullptr && own != most && own_cpus >= kOwn * most_cpus) {
-      return absl::StrCat("; its own ", ProcessText(*own),
-                          absl::StrFormat(" takes %.3g of them, ", own_cpus), NameOf(*most),
-                          absl::StrFormat(" %.3g", most_cpus));
+    return inside;
+  }
+
+  static std::string WhoText(const Inside& inside) {
+    if (inside.most == nullptr) return "";
+    if (inside.IsOwn()) {
+      return absl::StrCat("; its own ", inside.Name(),
+                          absl::StrFormat(" takes %.3g of them, ", inside.own_cpus),
+                          NameOf(*inside.most), absl::StrFormat(" %.3g", inside.most_cpus));
     }
-    return absl::StrCat("; most of it is ", NameOf(*most),
-                        absl::StrFormat(", %.3g CPUs", most_cpus));
+    return absl::StrCat("; most of it is ", inside.Name(),
+                        absl::StrFormat(", %.3g CPUs", inside.most_cpus));
   }
 
   static std::string QueuedText(const RuleEpoch& epoch) {
@@ -399,6 +429,7 @@ class LowMemory : public Rule {
     }
     if (most == nullptr) return {};
     const std::string text = ProcessText(*most);
+    const Taker taker = TakerOf(epoch, *most, in_cgroup);
     // Of the node or the cgroup: who faults most changes from epoch to epoch.
     Case found{{0, in_cgroup ? storage::DigestText(most->cgroup) : 0}, ProgramOf(*most), {}};
     found.by_accounts = true;
@@ -415,7 +446,7 @@ class LowMemory : public Rule {
                   : absl::StrCat("memory is low, ",
                                  BytesText(static_cast<double>(of.memory_available_bytes)),
                                  " available", SwapIsUsedUp(of) ? ", and swap is used up" : ""),
-        TakerText(epoch, *most, in_cgroup));
+        TakerText(epoch, taker, *most));
     found.found.evidence = absl::StrCat(
         PercentText(available), " of memory available, ", SwapText(of),
         "; it frees memory of its cgroup ",
@@ -431,6 +462,12 @@ class LowMemory : public Rule {
                         : SwapIsUsedUp(of) ? "low memory and no swap left"
                                            : "low memory";
     found.found.next = "telltale top --vital user_page/major";
+    found.found.facts.Figure("faults", most_faults, "1/s")
+        .Figure("available", static_cast<double>(of.memory_available_bytes), "bytes")
+        .Figure("swap_free", static_cast<double>(of.swap_free_bytes), "bytes")
+        .Figure("swap", static_cast<double>(of.swap_total_bytes), "bytes")
+        .Name("taker", taker.who == nullptr ? "" : ProcessText(*taker.who))
+        .FigureIf(taker.grew > 0, "taker_grew", taker.grew, "bytes");
     return {std::move(found)};
   }
 
@@ -455,10 +492,13 @@ class LowMemory : public Rule {
                         BytesText(static_cast<double>(of.swap_total_bytes)), " swap free");
   }
 
-  // "; hog (pid 90, user root) grew by 9 GB to 12 GB", "was started and has 12 GB", among those
-  // that share the memory that is short with the victim. "": no row tells.
-  std::string TakerText(const RuleEpoch& epoch, const telltale_filter_process& victim,
-                        bool in_cgroup) const {
+  // Who took the memory, among those that share what is short with the victim.
+  struct Taker {
+    const telltale_filter_process* who = nullptr;  // no row tells
+    double grew = 0;                               // bytes; 0: none grew by much, it is the largest
+  };
+  Taker TakerOf(const RuleEpoch& epoch, const telltale_filter_process& victim,
+                bool in_cgroup) const {
     const telltale_filter_process *largest = nullptr, *grown = nullptr;
     double most = 0, most_grown = 0, taken = 0;
     for (const telltale_filter_process* process : epoch.Processes()) {
@@ -472,22 +512,29 @@ class LowMemory : public Rule {
       if (grew > most_grown) grown = process;
       most_grown = std::max(most_grown, grew);
     }
-    if (largest == nullptr) return "";
-    if (grown != nullptr && most_grown >= kGrew * taken) {
-      const std::string to = BytesText(Resident(epoch, *grown));
-      const bool itself = grown == &victim;
-      const std::string who = itself ? "it" : ProcessText(*grown);
-      if (IsNew(*grown)) {
-        return absl::StrCat("; ", who, " was started ", itself ? "itself " : "", "and has ", to);
-      }
-      return absl::StrCat("; ", who, " grew ", itself ? "itself, " : "",
-                          UsualOf(epoch, *grown).at_most ? "by at least " : "by ",
-                          BytesText(most_grown), " to ", to);
+    if (grown != nullptr && most_grown >= kGrew * taken) return {grown, most_grown};
+    return {largest};
+  }
+
+  // "; hog (pid 90, user root) grew by 9 GB to 12 GB", "was started and has 12 GB". "": no row
+  // tells.
+  std::string TakerText(const RuleEpoch& epoch, const Taker& taker,
+                        const telltale_filter_process& victim) const {
+    if (taker.who == nullptr) return "";
+    const std::string has = BytesText(Resident(epoch, *taker.who));
+    const bool itself = taker.who == &victim;
+    if (taker.grew <= 0) {
+      return itself ? absl::StrCat("; it is the largest process itself, with ", has)
+                    : absl::StrCat("; the largest process is ", ProcessText(*taker.who), " with ",
+                                   has);
     }
-    return largest == &victim
-               ? absl::StrCat("; it is the largest process itself, with ", BytesText(most))
-               : absl::StrCat("; the largest process is ", ProcessText(*largest), " with ",
-                              BytesText(most));
+    const std::string who = itself ? "it" : ProcessText(*taker.who);
+    if (IsNew(*taker.who)) {
+      return absl::StrCat("; ", who, " was started ", itself ? "itself " : "", "and has ", has);
+    }
+    return absl::StrCat("; ", who, " grew ", itself ? "itself, " : "",
+                        UsualOf(epoch, *taker.who).at_most ? "by at least " : "by ",
+                        BytesText(taker.grew), " to ", has);
   }
 
   // Started after all that were there in the epochs remembered.

@@ -107,6 +107,9 @@ class BusyLoop : public Rule {
       found.found.evidence = evidence;
       found.found.against = absl::StrCat(against, EndedBefore(*process));
       found.found.cause = "busy loop";
+      found.found.facts.Figure("ran", work.cpus * epoch.seconds(), "s")
+          .FigureIf(work.calls.most <= work.calls.told, "calls", work.calls.told, "1/s")
+          .FigureIf(work.most_faults <= work.faults, "faults", work.faults, "1/s");
       found.found.next = absl::StrCat("telltale stacks --vital cpu --process ", process->pid);
       cases.push_back(std::move(found));
     }
@@ -340,6 +343,10 @@ class HeldFromCpu : public Rule {
                                 "real-time task";
       found.found.next =
           absl::StrCat("telltale stacks --vital sched_delay --process ", process->pid);
+      found.found.facts.Figure("held", queued * epoch.seconds(), "s")
+          .Figure("ran", ran * epoch.seconds(), "s")
+          .Figure("at_a_time", turn, "s")
+          .Name("instead", instead == nullptr ? "" : ProcessText(*instead));
       cases.push_back(std::move(found));
     }
     return cases;
@@ -468,6 +475,10 @@ class HeldFromCpu : public Rule {
         "it got %.3g CPUs: a limit that is meant to give it no more holds it like this", ran);
     found.cause = "held from the CPU abnormally: the CPU limit of its cgroup";
     found.next = absl::StrCat("telltale stacks --vital sched_delay --process ", process.pid);
+    found.facts.Figure("held", queued * epoch.seconds(), "s")
+        .Figure("ran", ran * epoch.seconds(), "s")
+        .Figure("throttled", limited * epoch.seconds(), "s")
+        .Figure("throttled_periods", static_cast<double>(process.throttled_periods), "1");
     return held;
   }
 };

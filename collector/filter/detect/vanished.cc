@@ -240,6 +240,7 @@ class Vanished : public Detector {
                                       : "it may have been stopped on purpose";
     found.cause = "disappearance";
     found.next = "telltale events";
+    found.facts.Name("end", track.how).Figure("cpus_usual", track.cpus, "CPUs");
     Emit(found);
   }
 

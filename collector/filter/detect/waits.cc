@@ -216,6 +216,27 @@ std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& proce
   return "";
 }
 
+std::string OtherText(const RuleEpoch& epoch, const Other& other,
+                      const telltale_filter_process& waits) {
+  if (other.pid == 0) return "";
+  if (other.pid == waits.pid) {
+    if (other.of_another) return ProcessText(waits);
+    if (other.tid == 0) return "another thread of its own";
+    return absl::StrCat("its own thread ", other.comm, " (tid ", other.tid, ")");
+  }
+  const telltale_filter_process* process = epoch.Process(other.pid);
+  if (process != nullptr) return ProcessText(*process);
+  return other.comm.empty() ? absl::StrCat("pid ", other.pid)
+                            : absl::StrCat(other.comm, " (pid ", other.pid, ")");
+}
+
+std::string StuckText(const RuleEpoch& epoch, const Other& other,
+                      const telltale_filter_process& waits) {
+  const telltale_filter_process* process =
+      other.pid == waits.pid ? nullptr : epoch.Process(other.pid);
+  return process == nullptr ? "" : StuckBy(epoch, *process);
+}
+
 std::string Named(const RuleEpoch& epoch, const Other& other,
                   const telltale_filter_process& waits) {
   if (other.pid == 0) return "";
@@ -223,19 +244,8 @@ std::string Named(const RuleEpoch& epoch, const Other& other,
                                  ? "; what another of its program waits for is held by "
                              : other.holds ? "; it is held by "
                                            : "; its waits are ended by ";
-  if (other.pid == waits.pid && other.of_another) return absl::StrCat(begins, ProcessText(waits));
-  if (other.pid == waits.pid) {
-    if (other.tid == 0) return absl::StrCat(begins, "another thread of its own");
-    return absl::StrCat(begins, "its own thread ", other.comm, " (tid ", other.tid, ")");
-  }
-  const telltale_filter_process* process = epoch.Process(other.pid);
-  if (process == nullptr) {
-    return absl::StrCat(begins, other.comm.empty()
-                                    ? absl::StrCat("pid ", other.pid)
-                                    : absl::StrCat(other.comm, " (pid ", other.pid, ")"));
-  }
-  const std::string stuck = StuckBy(epoch, *process);
-  return absl::StrCat(begins, ProcessText(*process), stuck.empty() ? "" : ", ", stuck);
+  const std::string stuck = StuckText(epoch, other, waits);
+  return absl::StrCat(begins, OtherText(epoch, other, waits), stuck.empty() ? "" : ", ", stuck);
 }
 
 }  // namespace telltale::filter

@@ -63,6 +63,12 @@ struct Other {
   bool of_another = false;
 };
 Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of);
+// "postgres (pid 812, user pg)", "its own thread wal (tid 813)"; "": nobody is named.
+std::string OtherText(const RuleEpoch& epoch, const Other& other,
+                      const telltale_filter_process& waits);
+// What keeps that one, where it is another process; "": nothing that is seen.
+std::string StuckText(const RuleEpoch& epoch, const Other& other,
+                      const telltale_filter_process& waits);
 // "; it is held by ...", with what keeps that one; "": nobody is named.
 std::string Named(const RuleEpoch& epoch, const Other& other, const telltale_filter_process& waits);
 // What keeps a process from going on; "": nothing that is seen.

@@ -20,12 +20,13 @@ absl::Status Gone(const char* step) {
   return absl::UnavailableError(absl::StrCat("filter host: ", step, ": the other side is gone"));
 }
 
-// Until the socket is ready for it.
+// Until the socket is ready for it. Asks also of one that always is, byte by byte.
 absl::Status Await(int socket, short events, const MayWait& may_wait) {
   pollfd ready = {.fd = socket, .events = events, .revents = 0};
-  while (poll(&ready, 1, may_wait ? kTickMs : -1) == 0) {
+  do {
+    if (!may_wait) continue;
     if (auto status = may_wait(); !status.ok()) return status;
-  }
+  } while (poll(&ready, 1, may_wait ? kTickMs : -1) == 0);
   return absl::OkStatus();
 }
 

@@ -16,8 +16,8 @@
 
 namespace telltale::filter {
 
-// Asked again and again while the other side lets wait; an error ends the waiting and is what the
-// call returns.
+// Asked before each piece, and again and again while the other side lets wait; an error ends the
+// waiting and is what the call returns.
 using MayWait = std::function<absl::Status()>;
 
 // Unavailable: the other side is gone. ResourceExhausted: more bytes than `limit`.

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collector/filter/telltale_filter.h"
+
 namespace telltale::filter {
 
-constexpr uint32_t kHostProtocol = 4;  // another one after each change of filter_host.proto
+constexpr uint32_t kHostProtocol = 5;  // another one after each change of filter_host.proto
 
 constexpr int kHostSocket = 3;   // the host's end of the socket pair
 constexpr int kHostLibrary = 4;  // the filter's file, a copy in memory
@@ -17,11 +19,15 @@ constexpr int kHostLibrary = 4;  // the filter's file, a copy in memory
 constexpr size_t kMaxRequestBytes = 64 << 20;  // an epoch with its schema is far below
 constexpr size_t kMaxReplyBytes = 4 << 20;     // all outputs at their limits are below
 
+// Messages and texts in it: of all outputs at their limits there are fewer.
+constexpr size_t kMaxReplyObjects = 60'000;
+
 // Of one epoch; a filter that emits more is disabled.
 constexpr int kMaxPoints = 4096;
 constexpr int kMaxMarks = 256;
 constexpr int kMaxAnomalies = 256;
-constexpr int kMaxHours = 2000;  // of the past it may ask for
+constexpr int kMaxFacts = TELLTALE_FILTER_FACTS;  // of one anomaly
+constexpr int kMaxHours = 2000;                   // of the past it may ask for
 
 // In what a dying host says of itself: it had used up what it may.
 constexpr char kOutOfMemory[] = "[out of memory: ";

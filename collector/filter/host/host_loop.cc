@@ -173,6 +173,7 @@ void HostLoop::Show(const v1::HostEpoch& request, v1::HostDone& done) {
     if (told->muted != nullptr) {
       learning.set_muted(std::string(told->muted, strnlen(told->muted, kMaxHostMutedBytes)));
     }
+    learning.set_no_room(told->no_room);
   }
 }
 

@@ -146,7 +146,7 @@ absl::Status HostProcess::Write(const std::string& message) {
 absl::StatusOr<std::string> HostProcess::Read() {
   if (!ended_.ok()) return ended_;
   auto message = ReadFrame(socket_, kMaxReplyBytes, [this] { return WithinBudget(); });
-  // A quick reply comes before anybody asked for the budget.
+  // What it took since it was asked last.
   if (message.ok()) {
     if (auto status = WithinBudget(); !status.ok()) return Ended(status);
     return message;

@@ -8,6 +8,7 @@
 #include "collector/filter/filter_code.h"
 #include "collector/filter/host/host_limits.h"
 #include "proto/codec.h"
+#include "proto/message_count.h"
 
 namespace telltale::filter {
 namespace {
@@ -62,6 +63,11 @@ void CleanTexts(v1::HostDone& done) {
          {anomaly.mutable_text(), anomaly.mutable_evidence(), anomaly.mutable_against(),
           anomaly.mutable_cause(), anomaly.mutable_next()}) {
       Clean(text, kMaxHostText);
+    }
+    for (v1::HostFact& fact : *anomaly.mutable_facts()) {
+      Clean(fact.mutable_name(), kMaxHostName);
+      Clean(fact.mutable_unit(), kMaxHostName);
+      Clean(fact.mutable_text(), kMaxHostSubject);
     }
   }
   if (done.has_learning()) {
@@ -120,10 +126,17 @@ absl::StatusOr<v1::HostDeclared> ReadDeclared(const std::string& bytes) {
 
 absl::StatusOr<CheckedReply> ReadReply(const std::string& bytes, const ReplyBounds& bounds) {
   CheckedReply checked;
+  const auto objects =
+      proto::CountObjects(bytes, *v1::HostReply::descriptor(), kMaxReplyObjects + 1);
   v1::HostReply reply;
-  if (!reply.ParseFromString(bytes)) {
+  if (objects.ok() && *objects > kMaxReplyObjects) {
+    return absl::AbortedError(
+        absl::StrCat("flooded: a reply of more than ", kMaxReplyObjects, " messages and texts"));
+  }
+  if (!objects.ok() || !reply.ParseFromString(bytes)) {
     return absl::DataLossError("its host's reply cannot be read");
   }
+  reply.DiscardUnknownFields();
   if (reply.reply_case() == v1::HostReply::kHourWanted) {
     checked.wants_hour = true;
     checked.hour_ns = reply.hour_wanted();
@@ -140,6 +153,11 @@ absl::StatusOr<CheckedReply> ReadReply(const std::string& bytes, const ReplyBoun
     return absl::AbortedError(absl::StrCat("flooded: ", done.points_size(), " points, ",
                                            done.marks_size(), " marks, ", done.anomalies_size(),
                                            " anomalies in one epoch"));
+  }
+  for (const v1::HostAnomaly& anomaly : done.anomalies()) {
+    if (anomaly.facts_size() <= kMaxFacts) continue;
+    return absl::AbortedError(
+        absl::StrCat("flooded: ", anomaly.facts_size(), " facts of an anomaly"));
   }
   if (done.state().size() > FilterCode::kMaxStateBytes) {
     return absl::AbortedError(absl::StrCat("its state has ", done.state().size(), " bytes, limit ",

@@ -78,6 +78,7 @@ class HostedInstance : public FilterInstance {
     told.needed_epochs = learning_->needed_epochs();
     told.unit = learning_->unit().c_str();
     told.muted = learning_->muted().c_str();
+    told.no_room = learning_->no_room();
     return told;
   }
 
@@ -102,6 +103,14 @@ class HostedInstance : public FilterInstance {
       host_.mark(host_.context, &to);
     }
     for (const v1::HostAnomaly& anomaly : done.anomalies()) {
+      std::vector<telltale_filter_fact> facts;
+      for (const v1::HostFact& fact : anomaly.facts()) {
+        facts.push_back({.struct_size = sizeof(telltale_filter_fact),
+                         .name = fact.name().c_str(),
+                         .value = fact.value(),
+                         .unit = fact.unit().c_str(),
+                         .text = fact.text().c_str()});
+      }
       const telltale_filter_anomaly to = {.struct_size = sizeof to,
                                           .open = anomaly.open() ? 1U : 0U,
                                           .vital = anomaly.vital().c_str(),
@@ -121,7 +130,9 @@ class HostedInstance : public FilterInstance {
                                           .next = anomaly.next().c_str(),
                                           .cgroup = anomaly.cgroup().c_str(),
                                           .device = anomaly.device().c_str(),
-                                          .site = anomaly.site().c_str()};
+                                          .site = anomaly.site().c_str(),
+                                          .fact_count = static_cast<uint32_t>(facts.size()),
+                                          .facts = facts.data()};
       host_.anomaly(host_.context, &to);
     }
   }

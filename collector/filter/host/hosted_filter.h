@@ -40,6 +40,7 @@ class HostedFilter : public FilterCode {
       const HostOptions& options, const std::string& path,
       const std::function<void(HostProcess*)>& on_process = nullptr);
 
+  bool saves() const override { return declared_->saves(); }
   const telltale_filter& declared() const override { return declared_->get(); }
   bool ended() const override { return !failure_.ok(); }
   void End(const absl::Status& why) override;

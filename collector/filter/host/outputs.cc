@@ -69,6 +69,17 @@ void Outputs::Take(const telltale_filter_anomaly& anomaly) {
   to.set_cgroup(Text(anomaly.cgroup, kMaxHostSubject));
   to.set_device(Text(anomaly.device, kMaxHostSubject));
   to.set_site(Text(anomaly.site, kMaxHostSubject));
+  if (!TELLTALE_FILTER_HAS(&anomaly, telltale_filter_anomaly, facts)) return;
+  if (anomaly.facts == nullptr) return;
+  for (uint32_t i = 0; i < anomaly.fact_count; ++i) {
+    if (!RoomFor(to.facts_size(), kMaxFacts, "facts of an anomaly")) return;
+    const auto& fact = *TELLTALE_FILTER_AT(telltale_filter_fact, anomaly.facts, i);
+    v1::HostFact& told = *to.add_facts();
+    told.set_name(Text(fact.name, kMaxHostName));
+    told.set_value(fact.value);
+    told.set_unit(Text(fact.unit, kMaxHostName));
+    told.set_text(Text(fact.text, kMaxHostSubject));
+  }
 }
 
 bool Outputs::TakeHour() { return RoomFor(hours_++, kMaxHours, "hours of the past asked for"); }

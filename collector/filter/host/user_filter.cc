@@ -81,6 +81,7 @@ absl::Status UserFilter::RunOnce() {
   past_.memory_bytes = 0;
   past_.dropped += report_.dropped;
   report_.dropped = 0;
+  past_no_room_ += std::exchange(report_.no_room, 0);
   process_ = nullptr;
   filter_ = nullptr;
   open_.clear();
@@ -122,10 +123,12 @@ absl::Status UserFilter::Watch(HostedFilter& filter, FilterRunner& runner) {
     FilterReport report = runner.Reports().front();
     std::vector<v1::FilterLearning> learning = runner.Learning();
     auto open = runner.AllOpen();
-    if (auto status = filter.failure(); !status.ok()) return status;
+    const absl::Status failure = filter.failure();
     {
+      // Also of the look in which it failed.
       const std::lock_guard lock(mutex_);
       report_ = std::move(report);
+      if (!failure.ok()) return failure;
       learning_ = std::move(learning);
       open_ = std::move(open);
     }
@@ -176,6 +179,7 @@ v1::FilterInfo UserFilter::Info() const {
   info.set_epochs(report_.shown);
   info.set_epochs_late(report_.skipped);
   info.set_epochs_unreadable(report_.unreadable);
+  info.set_no_room(past_no_room_ + report_.no_room);
   info.set_dropped(report_.dropped + figures.dropped);
   info.mutable_muted()->Assign(report_.muted.begin(), report_.muted.end());
   info.mutable_user()->set_cpu_s(static_cast<double>(figures.cpu_ns) * 1e-9);

@@ -80,6 +80,7 @@ class UserFilter {
   HostProcess* process_ = nullptr;  // that of this moment
   HostedFilter* filter_ = nullptr;
   HostedFigures past_;  // of processes that are gone
+  uint64_t past_no_room_ = 0;
   v1::FilterInfo info_;
   FilterReport report_;
   std::vector<v1::FilterLearning> learning_;

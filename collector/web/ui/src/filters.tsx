@@ -29,7 +29,7 @@ export function lostText({ dropped, epochs_late, epochs_unreadable, no_room }: F
   if (Number(dropped) > 0) said.push(`${plural(Number(dropped), 'output')} not kept`);
   if (Number(epochs_late) > 0) said.push(`${plural(Number(epochs_late), 'epoch')} came too late for it`);
   if (Number(epochs_unreadable ?? 0) > 0) said.push(`${plural(Number(epochs_unreadable), 'epoch')} could not be opened`);
-  if (Number(no_room ?? 0) > 0) said.push(`no room for ${plural(Number(no_room), 'label')}`);
+  if (Number(no_room ?? 0) > 0) said.push(`no room for ${Number(no_room).toLocaleString('en')} labels or programs`);
   return said.join(', ');
 }
 
