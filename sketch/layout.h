@@ -512,8 +512,9 @@ struct telltale_event {
   uint64_t time_ns;
   struct telltale_who who;
   uint32_t code;       /* exit: wait status; exec: 1: `path` is a script, run by another program */
-  uint32_t unfollowed; /* exit: its life was too short to be followed; no row but this */
-  struct telltale_accounts used; /* of such a one, in all its life */
+  uint32_t unfollowed; /* exit: lives too short to be followed that this tells of, one after the
+                          other; no row but this. `who` is the first, but start_ns of the last */
+  struct telltale_accounts used; /* of such, in all their lives */
   char path[256];
 };
 

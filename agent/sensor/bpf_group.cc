@@ -20,7 +20,7 @@ namespace {
 
 // `truth` is there only in the tests' variant of the objects (bpf/truth.bpf.h).
 constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "group", "cpus",
-                                        "ring",          "tasks",         "truth", "waker_stacks"};
+                                        "briefs", "ring",          "tasks",         "truth", "waker_stacks"};
 
 constexpr int64_t kMostEntries = 1 << 16;  // one deleted meanwhile leads back to the first
 

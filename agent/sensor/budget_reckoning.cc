@@ -17,9 +17,10 @@ namespace {
 // What follows no lever: a tick; a disk request's issue or end while its vital is not counted; an
 // event of a vital that has no part of its own (reclaim, retransmit, llc, local ones: judged by the
 // others, not measured); the record of a process's exec or exit (judged by its size beside a
-// sample's). Run statistics on the machine of kEventNs, ticks of a CPU that spins, requests of one
+// sample's); the end of a life that was not followed. Run statistics on the machine of kEventNs, ticks of a CPU that spins, requests of one
 // that writes 8,000 a second.
-constexpr double kTickNs = 1'200, kClosedDiskNs = 400, kOtherNs = 350, kRecordNs = 1'000;
+constexpr double kTickNs = 1'200, kClosedDiskNs = 400, kOtherNs = 350, kRecordNs = 1'000,
+                 kBriefNs = 600;
 // Over which the parts are spread that come in bursts: each epoch begins with many samples, and a
 // cut is one burst. And what is done once.
 constexpr double kBurstSeconds = 30, kOnceSeconds = 300;
@@ -97,7 +98,8 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                                                    last_.unseen[TELLTALE_DISK_IO - 1U]);
   const double rest_ns =
       own_ns + (events(TELLTALE_CPU) * kTickNs + closed_requests * kClosedDiskNs +
-                others * kOtherNs + static_cast<double>(use.process_records) * kRecordNs) *
+                others * kOtherNs + static_cast<double>(use.process_records) * kRecordNs +
+                static_cast<double>(use.brief_lives) * kBriefNs) *
                    factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;
   if (options_.scoped) {

@@ -140,7 +140,7 @@ void ProcessTable::AddUnfollowed(const telltale_event& exit) {
   const bool first = it == unfollowed_.end();
   if (first) {
     if (IsFull()) {
-      ++over_limit_;
+      over_limit_ += exit.unfollowed;
       return;
     }
     it = unfollowed_.emplace(program, RawProcess{}).first;
@@ -155,9 +155,9 @@ void ProcessTable::AddUnfollowed(const telltale_event& exit) {
     all.exe = DecodeExe(who.exe);
     all.exited = true;
   }
-  all.instances += first ? 0 : 1;
+  all.instances += exit.unfollowed - (first ? 1 : 0);
   all.start_ns = std::max(all.start_ns, who.start_ns);
-  all.threads += 1;
+  all.threads += exit.unfollowed;
   AddAccounts(exit.used, all);
 }
 

@@ -160,6 +160,7 @@ RawEvent DecodeEvent(const telltale_event& record) {
   if (e.kind == RawEventKind::kExit) {
     e.exit_code = record.code;
     e.exit_signal = record.code & 0x7f;
+    e.count = std::max(record.unfollowed, 1U);
   }
   if (e.kind == RawEventKind::kExec) {
     e.path.assign(record.path, strnlen(record.path, sizeof(record.path)));

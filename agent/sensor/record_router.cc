@@ -134,10 +134,13 @@ void RecordRouter::Route(const void* data, size_t size) {
       ++use_.execs;
       [[fallthrough]];
     case TELLTALE_RECORD_EXIT:
-    case TELLTALE_RECORD_OOM:
-      ++use_.process_records;
-      RouteEvent(*static_cast<const telltale_event*>(data));
+    case TELLTALE_RECORD_OOM: {
+      const auto& event = *static_cast<const telltale_event*>(data);
+      const bool brief = event.kind == TELLTALE_RECORD_EXIT && event.unfollowed != 0;
+      (brief ? use_.brief_lives : use_.process_records) += brief ? event.unfollowed : 1;
+      RouteEvent(event);
       break;
+    }
     case TELLTALE_RECORD_ROW: {
       ++use_.rows;
       const auto& row = *static_cast<const telltale_row*>(data);

@@ -32,6 +32,7 @@ struct DrainUse {
   uint64_t rows = 0;             // of the records: last rows of tasks
   uint64_t execs = 0;            // of the records
   uint64_t process_records = 0;  // of the records: execs, exits, deaths for want of memory
+  uint64_t brief_lives = 0;      // not followed, of which few of the records tell
   uint64_t thread_ns = 0;
   uint64_t unwind_ns = 0;  // of it
   uint64_t table_ns = 0;   // of that: done once for a file

@@ -652,12 +652,14 @@ TEST_F(BudgetTest, LocksThatShortThreadsWaitForAreCountedAsLost) {
 
 TEST_F(BudgetTest, OfAStormOfShortProcessesEachIsCountedForItsProgram) {
   if (!Watch(0.001)) return;
+  // Every hundredth fails.
+  constexpr uint64_t kFails = 100;
   SharedCount ended;
   Child storm([&] {
     const auto end = Clock::now() + milliseconds(12'000);
     while (Clock::now() < end) {
       if (const pid_t child = fork(); child == 0) {
-        _exit(0);
+        _exit(ended.value() % kFails == 0 ? 3 : 0);
       } else if (child > 0 && waitpid(child, nullptr, 0) == child) {
         ended.value() = ended.value() + 1;
       }
@@ -676,9 +678,20 @@ TEST_F(BudgetTest, OfAStormOfShortProcessesEachIsCountedForItsProgram) {
   DrainFor(1.5);
   Cut();
   const uint64_t before = ended.value();
+  kept_.events.clear();
   DrainFor(2);
   const RawEpoch epoch = Cut();
   const uint64_t children = ended.value() - before;
+  uint64_t told = 0, failed = 0, records = 0;
+  for (const RawEvent& event : kept_.events) {
+    if (event.kind != RawEventKind::kExit || event.count < 1) continue;
+    told += event.count;
+    if (event.exit_code >> 8 == 3) failed += event.count;
+    ++records;
+  }
+  EXPECT_TRUE(Within(0.1, told, children));
+  EXPECT_TRUE(Within(0.1, failed, children / kFails));
+  EXPECT_LT(records, children / 10) << "a record of each would cost more than all else";
   uint64_t counted = 0, run_ns = 0;
   for (const RawProcess& process : epoch.processes) {
     if (process.instances < children / 2) continue;

@@ -704,6 +704,7 @@ TEST(EpochCutterTest, FoldsEqualEventsAndCountsThoseBeyondTheLimit) {
     exit.tgid = 5'000 + i;
     exit.mono_ns = node.raw.start_mono_ns + i;
     exit.uid = i % 50;  // 50 distinct ones, twice each
+    exit.count = i == 0 ? 40 : 1;
     node.folder.OnEvent(exit);
   }
   RawEvent oom = exit;
@@ -713,6 +714,7 @@ TEST(EpochCutterTest, FoldsEqualEventsAndCountsThoseBeyondTheLimit) {
   node.folded = node.folder.Take();
   uint64_t all = 0;
   for (const FoldedEvent& e : node.folded.events) all += e.count;
+  EXPECT_EQ(std::ranges::count(node.folded.events, 41U, &FoldedEvent::count), 1);
   const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(5));
   ASSERT_TRUE(cut.ok());
   ASSERT_EQ(cut->body.events_size(), 20);

@@ -133,7 +133,12 @@ telltale_event Exit(uint32_t tgid, uint64_t inode) {
 
 TEST(ProcessTableTest, OfProcessesThatWereNotFollowedEachProgramHasOneRowWithTheirNumber) {
   ProcessTable table(10);
-  for (uint32_t tgid = 1; tgid <= 700; ++tgid) table.AddUnfollowed(Exit(tgid, 41));
+  for (uint32_t tgid = 1; tgid <= 500; ++tgid) table.AddUnfollowed(Exit(tgid, 41));
+  telltale_event together = Exit(501, 41);
+  together.unfollowed = 200;
+  together.used.run_ns = 1'000;
+  together.used.faults_minor = 400;
+  table.AddUnfollowed(together);
   table.AddUnfollowed(Exit(701, 42));
   RawEpoch epoch = EpochWith(0);
   table.Finish(epoch);

@@ -58,7 +58,16 @@ TEST(EventRecordTest, ToldThatAnotherProgramRunsTheScript) {
   EXPECT_FALSE(DecodeEvent(record).script);
   record.code = 1;
   EXPECT_TRUE(DecodeEvent(record).script);
+  EXPECT_EQ(DecodeEvent(record).count, 1U);
   EXPECT_EQ(DecodeEvent(record).path, "/bin/true");
+}
+
+TEST(EventRecordTest, EndsToldTogetherAreCountedEach) {
+  telltale_event record = {};
+  record.kind = TELLTALE_RECORD_EXIT;
+  EXPECT_EQ(DecodeEvent(record).count, 1U);
+  record.unfollowed = 240;
+  EXPECT_EQ(DecodeEvent(record).count, 240U);
 }
 
 TEST(DepartureRecordTest, SaysWhetherItHadMoreThanTheKernelNoted) {

@@ -3,6 +3,7 @@
 // The agent's own programs: the second's beat, the flush of one CPU, and the pass over all tasks
 // that adopts them at the start, charges open intervals before a cut, and collects rows after it.
 
+#include "agent/sensor/bpf/brief.bpf.h"
 #include "agent/sensor/bpf/look.bpf.h"
 
 struct beat {
@@ -66,7 +67,9 @@ int flush_cpu(void* ctx) {
 
   /* At the start nobody has seen yet who runs. */
   if (SCOPED && c && control.pass == TELLTALE_PASS_ADOPT) c->in_scope = in_scope(task);
-  if (!c || !c->touched[old]) return 0;
+  if (!c) return 0;
+  end_brief_lives(c);
+  if (!c->touched[old]) return 0;
   give_to(c, old, task->pid, task->pid ? bpf_task_storage_get(&tasks, task, 0, 0) : 0);
   return 0;
 }

@@ -2,6 +2,7 @@
 //
 // Discrete events, always kept: exec, exit with its cause, OOM kill.
 
+#include "agent/sensor/bpf/brief.bpf.h"
 #include "agent/sensor/bpf/sample.bpf.h"
 
 #define SIGNAL_GROUP_EXIT 4
@@ -60,28 +61,75 @@ static __always_inline uint64_t run_so_far(struct task_struct* task, uint64_t no
   return run < age ? run : age;
 }
 
+static __always_inline bool is_another(const struct telltale_who* a, const struct telltale_who* b) {
+  const uint64_t *one = (const uint64_t*)a->comm, *other = (const uint64_t*)b->comm;
+
+  return a->exe.inode != b->exe.inode || a->exe.device != b->exe.device ||
+         a->exe.generation != b->exe.generation || a->uid != b->uid || a->cgroup != b->cgroup ||
+         one[0] != other[0] || one[1] != other[1];
+}
+
+static __always_inline void exiting_unfollowed(struct telltale_cpu* c, struct task_struct* task,
+                                               uint32_t code) {
+  uint32_t key = 0, half = control.half & 1;
+  struct brief_lives* lives = bpf_map_lookup_elem(&briefs, &key);
+  uint64_t now = bpf_ktime_get_ns();
+  struct telltale_accounts used;
+  struct telltale_event* e;
+  struct telltale_who who;
+
+  if (!lives) return;
+  e = &lives->exit;
+  fill_who(&who, task, 0);
+  read_accounts(task, &used);
+  used.run_ns = run_so_far(task, now);
+  *(volatile uint64_t*)&lives->busy = 1;
+  if (e->unfollowed && e->half != half) {
+    /* The cut found this CPU here. */
+    e->half = half;
+    e->time_ns = now;
+    tell_brief_lives(c, lives);
+  }
+  if (e->unfollowed &&
+      (e->code != code || is_another(&e->who, &who) || now - e->time_ns >= BRIEF_TOGETHER_NS))
+    tell_brief_lives(c, lives);
+  if (!e->unfollowed) {
+    e->kind = TELLTALE_RECORD_EXIT;
+    e->half = half;
+    e->time_ns = now;
+    e->who = who;
+    e->code = code;
+    e->path[0] = 0;
+    __builtin_memset(&e->used, 0, sizeof(e->used));
+  }
+  e->who.start_ns = who.start_ns;
+  e->unfollowed++;
+  add_accounts(&e->used, &used);
+  *(volatile uint64_t*)&lives->busy = 0;
+}
+
 /* The last row, sent at the last switch, takes the memory's size from here, if it is still there.
  */
 static __always_inline int exiting(struct task_struct* task, bool group_dead) {
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct telltale_cpu* c = this_cpu();
   struct telltale_event* e;
+  uint32_t code;
 
   if (!counts_here()) return 0;
   if (st) {
     refresh_ident(st, task);
     read_memory(task, &st->memory);
   }
-  if (!group_dead) return 0;
+  if (!group_dead || !c) return 0;
+  code = task->signal->flags & SIGNAL_GROUP_EXIT ? task->signal->group_exit_code : task->exit_code;
+  if (!st) {
+    exiting_unfollowed(c, task, code);
+    return 0;
+  }
   e = event_begin(TELLTALE_RECORD_EXIT, task, st);
   if (!e) return 0;
-  e->code = BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT
-                ? BPF_CORE_READ(task, signal, group_exit_code)
-                : task->exit_code;
-  if (!st) {
-    e->unfollowed = 1;
-    read_accounts(task, &e->used);
-    e->used.run_ns = run_so_far(task, e->time_ns);
-  }
+  e->code = code;
   bpf_ringbuf_submit(e, rouse(false));
   return 0;
 }

@@ -185,6 +185,18 @@ static __always_inline void read_accounts(struct task_struct* task, struct tellt
   a->read_bytes = task->ioac.read_bytes;
   a->write_bytes = task->ioac.write_bytes;
 }
+static __always_inline void add_accounts(struct telltale_accounts* a,
+                                         const struct telltale_accounts* more) {
+  a->run_ns += more->run_ns;
+  a->user_ns += more->user_ns;
+  a->system_ns += more->system_ns;
+  a->voluntary += more->voluntary;
+  a->involuntary += more->involuntary;
+  a->faults_minor += more->faults_minor;
+  a->faults_major += more->faults_major;
+  a->read_bytes += more->read_bytes;
+  a->write_bytes += more->write_bytes;
+}
 static __always_inline void subtract_accounts(struct telltale_accounts* a,
                                               const struct telltale_accounts* base) {
   a->run_ns -= base->run_ns;
