@@ -242,6 +242,33 @@ std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view)
                       UserFilterTable(answer, view), RecordFooter(answer));
 }
 
+namespace {
+
+std::string ComparedText(const v1::RunFilterAnswer& answer, const View& view) {
+  std::vector<std::string> differ;
+  const auto compare = [&](const char* what, uint64_t here, uint64_t live) {
+    if (here + live == 0) return;
+    differ.push_back(absl::StrCat(what, ": ", here, " only here, ", live, " only live"));
+  };
+  compare("anomalies", answer.new_anomalies(), answer.missing_anomalies());
+  compare("points of series", answer.new_points(), answer.missing_points());
+  compare("marks", answer.new_marks(), answer.missing_marks());
+  std::string said;
+  if (answer.points() + answer.marks() > 0) {
+    said = absl::StrCat(", ", Plural(static_cast<double>(answer.points()), "point"),
+                        " of series and ", Plural(static_cast<double>(answer.marks()), "mark"));
+  }
+  if (differ.empty()) {
+    const int anomalies = answer.anomalies_size();
+    return absl::StrCat("the same as live: ", Count(anomalies),
+                        anomalies == 1 ? " anomaly" : " anomalies", said, "\n");
+  }
+  return absl::StrCat(Painted("differs from live", Ink::kWarn, view.style), ": ",
+                      absl::StrJoin(differ, "; "), "\n");
+}
+
+}  // namespace
+
 std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view) {
   std::string out;
   for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
@@ -253,12 +280,8 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
                     " of them it began anew, a day before: nothing was saved there");
   }
   absl::StrAppend(&out, "\n");
-  if (answer.new_anomalies() + answer.missing_anomalies() == 0) {
-    absl::StrAppend(&out, "the same as live\n");
-  } else {
-    absl::StrAppend(&out, Painted("differs from live", Ink::kWarn, view.style), ": ",
-                    answer.new_anomalies(), " only here, ", answer.missing_anomalies(),
-                    " only live\n");
+  out += ComparedText(answer, view);
+  if (answer.new_anomalies() + answer.missing_anomalies() > 0) {
     if (answer.told_later() > 0) {
       absl::StrAppend(&out, "of ", answer.told_later(),
                       " only live more was told later than a day after the time asked for, where "
@@ -269,11 +292,6 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
     absl::StrAppend(
         &out, Plural(static_cast<double>(answer.unreadable_epochs()), "epoch"),
         " of this time cannot be opened and so were not shown; live may have seen them\n");
-  }
-  if (answer.points() + answer.marks() > 0) {
-    absl::StrAppend(&out, "and ", Plural(static_cast<double>(answer.points()), "point"),
-                    " of series and ", Plural(static_cast<double>(answer.marks()), "mark"),
-                    ", which are not held against live\n");
   }
   for (const v1::LateEpoch& late : answer.late()) {
     absl::StrAppend(&out, "passed over, it came too late: ", Escaped(late.node()), " ",

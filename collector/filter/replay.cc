@@ -1,11 +1,13 @@
 #include "collector/filter/replay.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,7 @@
 #include "storage/keys.h"
 #include "storage/memory_catalog.h"
 #include "storage/memory_history.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::filter {
 namespace {
@@ -134,23 +137,74 @@ std::vector<v1::Anomaly> WithoutNewFacts(std::vector<v1::Anomaly> anomalies,
   return anomalies;
 }
 
-absl::Status CountOutputs(const ReplayOptions& options, storage::DerivedStore& store,
-                          uint32_t number, Replayed& replayed) {
+// The points and marks that lie in [from, to), each list sorted.
+struct Outputs {
+  using Point = std::tuple<uint64_t, uint64_t, int64_t>;  // series (a digest), time, value
+  std::vector<Point> points;
+  std::vector<std::string> marks;  // serialized
+  uint64_t newest_ns = 0;          // of all points
+};
+
+absl::StatusOr<Outputs> OutputsOf(const ReplayOptions& options, storage::DerivedStore& store,
+                                  uint32_t number) {
+  Outputs outputs;
   const auto in_range = [&](uint64_t time_ns) {
     return time_ns >= options.from_ns && time_ns < options.to_ns;
   };
   const auto visit = [&](const storage::DerivedKey&, std::string_view value) {
     v1::FilterHour hour;
+    // What is damaged was refused before.
     if (!hour.ParseFromArray(value.data(), static_cast<int>(value.size()))) return true;
     for (const v1::FilterPoints& points : hour.points()) {
-      replayed.points += static_cast<uint64_t>(std::ranges::count_if(points.time_ns(), in_range));
+      const uint64_t series = storage::DigestText(
+          absl::StrCat(points.series(), "\n", points.vital(), "/", points.sub()));
+      for (int i = 0; i < points.time_ns_size(); ++i) {
+        outputs.newest_ns = std::max(outputs.newest_ns, points.time_ns(i));
+        if (!in_range(points.time_ns(i))) continue;
+        outputs.points.emplace_back(series, points.time_ns(i), points.value_micro(i));
+      }
     }
-    replayed.marks += static_cast<uint64_t>(
-        std::ranges::count_if(hour.marks(), in_range, &v1::FilterMark::start_ns));
+    for (const v1::FilterMark& mark : hour.marks()) {
+      if (in_range(mark.start_ns())) outputs.marks.push_back(mark.SerializeAsString());
+    }
     return true;
   };
-  return store.ForEach(number, storage::FloorTo(options.from_ns, storage::kHourNs),
-                       options.to_ns + storage::kHourNs, visit);
+  uint64_t unreadable = 0;
+  const auto read = store.ForEachOf(number, {&options.node.number, 1},
+                                    storage::FloorTo(options.from_ns, storage::kHourNs),
+                                    options.to_ns + storage::kHourNs, visit, &unreadable);
+  if (!read.ok()) return read;
+  std::ranges::sort(outputs.points);
+  std::ranges::sort(outputs.marks);
+  return outputs;
+}
+
+template <typename T>
+uint64_t CountOnly(const std::vector<T>& in, const std::vector<T>& other) {
+  std::vector<T> only;
+  std::ranges::set_difference(in, other, std::back_inserter(only));
+  return only.size();
+}
+
+absl::Status CompareOutputs(const ReplayOptions& options, storage::DerivedStore& apart,
+                            uint32_t apart_number, uint32_t live_number, Replayed& replayed) {
+  auto here = OutputsOf(options, apart, apart_number);
+  if (!here.ok()) return here.status();
+  const auto live = OutputsOf(options, *options.store, live_number);
+  if (!live.ok()) return live.status();
+  replayed.points = here->points.size();
+  replayed.marks = here->marks.size();
+  // The live run may not have come so far yet.
+  if (live->newest_ns != 0) {
+    std::erase_if(here->points, [&](const Outputs::Point& point) {
+      return std::get<1>(point) > live->newest_ns;
+    });
+  }
+  replayed.new_points = CountOnly(here->points, live->points);
+  replayed.missing_points = CountOnly(live->points, here->points);
+  replayed.new_marks = CountOnly(here->marks, live->marks);
+  replayed.missing_marks = CountOnly(live->marks, here->marks);
+  return absl::OkStatus();
 }
 
 std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
@@ -298,7 +352,8 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   auto again = List(options, &apart, "this run");
   if (!again.ok()) return again.status();
   replayed.anomalies = WithoutNewFacts(*std::move(again), replayed.live);
-  if (auto status = CountOutputs(options, apart, *apart_number, replayed); !status.ok()) {
+  if (auto status = CompareOutputs(options, apart, *apart_number, *number, replayed);
+      !status.ok()) {
     return status;
   }
   return replayed;

@@ -151,6 +151,10 @@ class WatchService final : public v1::Watch::Service {
     answer.set_epochs(answer.epochs() + replayed.epochs);
     answer.set_points(answer.points() + replayed.points);
     answer.set_marks(answer.marks() + replayed.marks);
+    answer.set_new_points(answer.new_points() + replayed.new_points);
+    answer.set_missing_points(answer.missing_points() + replayed.missing_points);
+    answer.set_new_marks(answer.new_marks() + replayed.new_marks);
+    answer.set_missing_marks(answer.missing_marks() + replayed.missing_marks);
     answer.set_unreadable_epochs(answer.unreadable_epochs() + replayed.unreadable);
     answer.set_late_epochs(answer.late_epochs() + replayed.late_ns.size());
     for (const uint64_t start_ns : replayed.late_ns) {

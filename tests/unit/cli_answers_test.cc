@@ -295,16 +295,21 @@ TEST(RenderTest, AnAnomalySaysOnceWhatItWasLearnedFrom) {
   EXPECT_THAT(RenderAnomaly(anomaly, Plain()), Not(HasSubstr("learned")));
 }
 
-TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
+TEST(RunFilterTest, HowItDiffersFromLiveIsSaidOfEachKindOfOutput) {
   v1::RunFilterAnswer run;
   run.set_epochs(60);
   run.set_nodes(1);
-  EXPECT_THAT(RenderFilterRun(run, Plain()), Not(HasSubstr("point")));
+  EXPECT_THAT(RenderFilterRun(run, Plain()), HasSubstr("the same as live: 0 anomalies\n"));
   run.set_points(120);
   run.set_marks(1);
+  run.add_anomalies();
   EXPECT_THAT(RenderFilterRun(run, Plain()),
-              HasSubstr("the same as live\n"
-                        "and 120 points of series and 1 mark, which are not held against live\n"));
+              HasSubstr("the same as live: 1 anomaly, 120 points of series and 1 mark\n"));
+  run.set_missing_points(3);
+  run.set_new_marks(1);
+  EXPECT_THAT(RenderFilterRun(run, Plain()),
+              HasSubstr("differs from live: points of series: 0 only here, 3 only live; marks: 1 "
+                        "only here, 0 only live\n"));
 }
 
 TEST(RenderTest, AFilterSaysWhatItDidNotSee) {

@@ -110,40 +110,73 @@ const telltale_filter* Later() {
   return &filter;
 }
 
-TEST_F(FilterReplayTest, PointsAndMarksOfTheTimeAskedForAreCounted) {
+// A point an epoch, whose value is `other` every hundredth time, and a mark every so many.
+template <int other, int marked>
+const telltale_filter* Draws() {
   static const telltale_filter filter = [] {
     telltale_filter made = *Later<100, 102, 500>();
     made.name = "draws";
     made.epoch = [](void* instance, const telltale_filter_epoch* shown) {
       const auto& host = *static_cast<telltale_filter_host*>(instance);
+      const uint64_t number = (shown->start_ns - kBegin) / kEpoch;
       telltale_filter_point point = {};
       point.struct_size = sizeof point;
       point.series = "all";
       point.vital = "cpu";
       point.sub = "";
       point.time_ns = shown->start_ns;
+      point.value = number % 100 == 0 ? other : 0;
       host.point(host.context, &point);
-      if ((shown->start_ns - kBegin) / kEpoch % 10 != 0) return 0;
+      if (number % marked != 0) return 0;
       telltale_filter_mark mark = {};
       mark.struct_size = sizeof mark;
       mark.vital = mark.sub = "";
       mark.start_ns = shown->start_ns;
       mark.end_ns = shown->end_ns;
-      mark.text = "a tenth";
+      mark.text = "marked";
       host.mark(host.context, &mark);
       return 0;
     };
     return made;
   }();
-  filters_ = {&filter};
+  return &filter;
+}
+
+TEST_F(FilterReplayTest, PointsAndMarksAreTheSameAsLive) {
+  filters_ = {Draws<0, 10>()};
   Restart();
   for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
   Look();
   const Replayed again = Again(*this, 50, 750);
   EXPECT_EQ(again.points, 700u);
   EXPECT_EQ(again.marks, 70u);
+  EXPECT_EQ(again.new_points + again.missing_points + again.new_marks + again.missing_marks, 0u);
   EXPECT_THAT(std::string(Try(*this, 50, 750, &store_, 1'000).status().message()),
               ::testing::HasSubstr("draws says more than 0 MiB of node n1 up to"));
+}
+
+TEST_F(FilterReplayTest, PointsAndMarksThatLiveDidNotSayAndThoseThatLiveSaidAreCounted) {
+  filters_ = {Draws<0, 10>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  filters_ = {Draws<5, 25>()};
+  const Replayed again = Again(*this, 50, 750);
+  EXPECT_EQ(again.new_points, 7u);
+  EXPECT_EQ(again.missing_points, 7u);
+  EXPECT_EQ(again.new_marks, 14u) << "each 25th, but those of each 50th are there";
+  EXPECT_EQ(again.missing_marks, 56u);
+}
+
+TEST_F(FilterReplayTest, PointsOfEpochsThatLiveHasNotSeenAreNoDifference) {
+  filters_ = {Draws<0, 10>()};
+  Restart();
+  for (uint64_t i = 0; i < 500; ++i) Arrive(i, 1);
+  Look();
+  for (uint64_t i = 500; i < 600; ++i) Arrive(i, 1);
+  const Replayed again = Again(*this, 50, 600);
+  EXPECT_EQ(again.points, 550u);
+  EXPECT_EQ(again.new_points + again.missing_points, 0u);
 }
 
 TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
