@@ -728,6 +728,22 @@ TEST(LoadTest, AStormInTwoCgroupsAtOnceLastsNoLongerThanOneInOne) {
   EXPECT_EQ(watch.told.size(), 1u);
 }
 
+// What follows is watched too little to be judged: such a storm takes the sensor's budget away.
+TEST(LoadTest, OfAStormOfForksTheFirstEpochIsEnough) {
+  const auto told = [](uint32_t instances) {
+    Watch watch(LoadFilter());
+    for (int i = 0; i < 40; ++i) {
+      Forks(watch, 30);
+      watch.Show();
+    }
+    Forks(watch, instances);
+    watch.Show();
+    return watch.told.size();
+  };
+  EXPECT_EQ(told(240'000), 1u);
+  EXPECT_EQ(told(150'000), 0u) << "2,500 a second must go on";
+}
+
 std::vector<Watch::Told> Ends(uint32_t code, uint32_t signal, int every) {
   Watch watch(CrashLoopFilter());
   Play(watch, 40, 8, Nothing, [&, i = 0](Watch& w) mutable {

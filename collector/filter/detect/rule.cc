@@ -185,7 +185,8 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     open.last_ns = epoch.end_ns;
     const bool well =
         static_cast<double>(open.watched_ns) >= kWellWatched * static_cast<double>(open.whole_ns);
-    if (open.told || open.held < (well ? kHeld : kHeldUnseen)) continue;
+    const uint32_t needed = found.at_once ? 1 : well ? kHeld : kHeldUnseen;
+    if (open.told || open.held < needed) continue;
     open.told = true;
     open.vital = std::move(found.found.vital);
     open.sub = std::move(found.found.sub);

@@ -80,6 +80,8 @@ struct Case {
   Finding found;  // all but times and learned epochs; of the facts, all but how long was watched
   // Vitals without which it would not hold, besides the one it is told of.
   std::vector<const char*> besides = {};
+  // So far from anything usual that one epoch is enough.
+  bool at_once = false;
   // Of the vital it is told of the kernel's own accounts tell, or events: never an estimate.
   bool by_accounts = false;
 };

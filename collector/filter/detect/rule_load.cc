@@ -4,7 +4,8 @@
 // for ten epochs does more than it used to. A start-up is told only when it takes longer than any
 // this program made here within a week or two, where a job that grows until it ends counts as one;
 // a growing load when first touches and CPU time are a multiple of what is usual for the process.
-// Many short-lived processes of one program are told by how often they are started.
+// Many short-lived processes of one program are told by how often they are started, of a storm at
+// once.
 
 #include <algorithm>
 
@@ -25,7 +26,10 @@ constexpr uint32_t kOld = 10;       // epochs: no start any more
 constexpr uint32_t kSlowStart = 5;  // epochs: longer than starts take
 constexpr double kStarts = 300;  // processes per second, at least: a script that starts one after
                                  // the other reaches 200
-constexpr double kKept = 0.25;   // of what a start-up touches, at least
+// Processes per second that no second epoch need bear out: of such a storm the sensor may see
+// little more than its beginning.
+constexpr double kStorm = 3'000;
+constexpr double kKept = 0.25;  // of what a start-up touches, at least
 constexpr double kPageBytes = 4096;
 constexpr double kTraffic = 1e5;  // cache misses per second of CPU time: much memory traffic
 constexpr double kMemory = 1.0 / 32;
@@ -45,7 +49,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 9,
+      .version = 10,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -181,6 +185,7 @@ class Load : public Rule {
         "each took %.3g ms of CPU time: a build or a script that is meant to does the same",
         1e3 * Cpus(epoch, processes) / started);
     found.cause = "growing load: many short-lived processes";
+    told.at_once = started >= kStorm;
     found.facts.Figure("started", started, "1/s")
         .Figure("started_usual", usual, "1/s")
         .Figure("cpus", Cpus(epoch, processes), "CPUs");
