@@ -513,7 +513,7 @@ struct telltale_event {
   struct telltale_who who;
   uint32_t code;       /* exit: wait status; exec: 1: `path` is a script, run by another program */
   uint32_t unfollowed; /* exit: lives too short to be followed that this tells of, one after the
-                          other; no row but this. `who` is the first, but start_ns of the last */
+                          other; no row but this. `who` is the last of them */
   struct telltale_accounts used; /* of such, in all their lives */
   char path[256];
 };

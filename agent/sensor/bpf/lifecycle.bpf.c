@@ -83,9 +83,10 @@ static __always_inline void exiting_unfollowed(struct telltale_cpu* c, struct ta
   fill_who(&who, task, 0);
   read_accounts(task, &used);
   used.run_ns = run_so_far(task, now);
-  *(volatile uint64_t*)&lives->busy = 1;
+  lives->busy = 1;
+  barrier();
   if (e->unfollowed && e->half != half) {
-    /* The cut found this CPU here. */
+    /* The cut was not here yet, or found this CPU here. */
     e->half = half;
     e->time_ns = now;
     tell_brief_lives(c, lives);
@@ -103,9 +104,12 @@ static __always_inline void exiting_unfollowed(struct telltale_cpu* c, struct ta
     __builtin_memset(&e->used, 0, sizeof(e->used));
   }
   e->who.start_ns = who.start_ns;
+  e->who.tgid = who.tgid;
+  e->who.tid = who.tid;
   e->unfollowed++;
   add_accounts(&e->used, &used);
-  *(volatile uint64_t*)&lives->busy = 0;
+  barrier();
+  lives->busy = 0;
 }
 
 /* The last row, sent at the last switch, takes the memory's size from here, if it is still there.
