@@ -112,6 +112,7 @@ void NodeFeed::BeginAnew() {
   hour_.clear_open_hours();
   for (v1::FilterAnomaly& anomaly : *hour_.mutable_anomalies()) anomaly.set_open(false);
   open_.clear();
+  dirty_ = hour_start_ns_ != 0;
 }
 
 // A row that cannot be read or written is listed as open until it is a day old.
@@ -366,7 +367,9 @@ void NodeFeed::TakeInStored(v1::FilterHour stored) {
       if (RoomFor(static_cast<size_t>(all.size()))) *all.Add() = std::move(fresh);
       continue;
     }
+    // After a row that could not be written what is stored comes again.
     for (int i = 0; i < fresh.time_ns_size(); ++i) {
+      if (std::ranges::binary_search(known->time_ns(), fresh.time_ns(i))) continue;
       AddPoint(fresh.time_ns(i), fresh.value_micro(i), &*known);
     }
   }

@@ -221,6 +221,16 @@ TEST_F(FilterHostTest, WhatCannotBeUsedSaysWhyAndWaitsForAnotherFile) {
   EXPECT_THAT(Said(), HasSubstr("later: its file changed; loaded again"));
 }
 
+TEST_F(FilterHostTest, ARunningOneIsReplacedByAnotherFileInItsPlace) {
+  Install("stray", "mine");
+  Start();
+  AwaitAllSeen("stray");
+  Install("good", "mine");
+  EXPECT_EQ(AwaitAllSeen("good").user().file(), Path("mine"));
+  EXPECT_THAT(Said(), HasSubstr("stray: its file changed; loaded again"));
+  EXPECT_EQ(filters_->List().size(), 1u);
+}
+
 TEST_F(FilterHostTest, NamesAreTakenOnce) {
   Install("good", "a");
   options_.taken = {"stray"};

@@ -157,6 +157,20 @@ TEST(FrameTest, WhoReadsByteByByteAsksWhetherItMayGoOn) {
   close(ends[1]);
 }
 
+// A library may write to the socket before the host does.
+TEST(HostReplyTest, AFirstMessageOfAMillionVitalsIsRefusedBeforeItIsRead) {
+  v1::HostReply reply;
+  v1::HostDeclared& declared = *reply.mutable_declared();
+  declared.set_protocol(kHostProtocol);
+  declared.set_name("wants");
+  declared.set_about("wants all there is");
+  for (int i = 0; i < kMaxHostVitals; ++i) declared.add_vitals("cpu");
+  EXPECT_TRUE(ReadDeclared(reply.SerializeAsString()).ok());
+  for (int i = 0; i < 1'000'000; ++i) declared.add_vitals("");
+  EXPECT_EQ(ReadDeclared(reply.SerializeAsString()).status().message(),
+            "its first message has more than 128 messages and texts");
+}
+
 // It is kept for each node: a thousand of them with what a reply has room for are 4 GB.
 TEST(HostReplyTest, OfMutedProgramsAsManyAreKeptAsAreShown) {
   EXPECT_LE(Muted(std::string(3 << 20, 'x')).size(), kMaxHostSubject + 1);

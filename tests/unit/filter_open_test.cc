@@ -193,6 +193,30 @@ TEST_F(FilterOpenTest, WhatAFilterHadOpenThatSavesNothingGoesOnNoLongerAfterARes
   EXPECT_FALSE(List()[0].open());
 }
 
+// Nor what began in the hour that is running, though nothing else of it changes.
+TEST_F(FilterOpenTest, WhatItHadOpenInTheRunningHourGoesOnNoLongerEither) {
+  static bool speaks = true;
+  static const telltale_filter forgetful = [] {
+    telltale_filter made = StuckFilter();
+    made.save = nullptr;
+    made.load = nullptr;
+    made.epoch = [](void* instance, const telltale_filter_epoch* epoch) {
+      return speaks ? StuckFilter().epoch(instance, epoch) : 0;
+    };
+    return made;
+  }();
+  filters_ = {&forgetful};
+  Restart();
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1);
+  Look();
+  ASSERT_TRUE(List()[0].open());
+  speaks = false;
+  Restart();
+  Look();
+  speaks = true;
+  EXPECT_FALSE(List()[0].open());
+}
+
 TEST_F(FilterOpenTest, AMarkIsHandedOnOnceAlsoAfterARestart) {
   for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1);
   Look();

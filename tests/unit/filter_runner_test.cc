@@ -321,6 +321,27 @@ TEST_F(FilterRunnerTest, EveryPointOfASeriesStandsOnceHoweverOftenItRestarts) {
   }
 }
 
+TEST_F(FilterRunnerTest, WhileNothingCanBeWrittenPointsWaitAndNoneCountsAsNotKept) {
+  static const telltale_filter drawer = Drawer(true);
+  filters_ = {&drawer};
+  Restart();
+  for (uint64_t i = 0; i < 20; ++i) Arrive(i, 1);
+  Look();
+  history_.full = true;
+  for (uint64_t i = 20; i < 30; ++i) {
+    Arrive(i, 1);
+    Look();
+  }
+  history_.full = false;
+  Arrive(30, 1);
+  Look();
+  EXPECT_EQ(runner_->Reports()[0].dropped, 0u);
+  v1::FilterHour hour;
+  ASSERT_TRUE(hour.ParseFromString(*store_.Get({*store_.FilterNumber("drawer", 1), 1, kBegin})));
+  EXPECT_EQ(hour.dropped(), 0u);
+  EXPECT_EQ(hour.points(0).time_ns_size(), 31);
+}
+
 // Knows two epochs later that something began, as a rule does, or an hour later. It begins two
 // epochs before an hour ends and goes on for five.
 TEST_F(FilterRunnerTest, WhatBeganInTheHourBeforeItIsToldIsKept) {

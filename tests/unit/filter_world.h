@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ inline double Quiet(uint64_t number) {
   std::mt19937 random(static_cast<uint32_t>(number + 1));
   return 1 + 0.1 * std::normal_distribution<double>()(random);
 }
+
+// A disk that may be full: then what is there can be read, and nothing written.
+class HistoryOnDisk : public storage::MemoryHistory {
+ public:
+  bool full = false;
+  absl::Status Append(std::span<const storage::Row> rows) override {
+    if (full) return absl::ResourceExhaustedError("the disk is full");
+    return MemoryHistory::Append(rows);
+  }
+};
 
 // A store, a source, a clock and a runner over them.
 class World {
@@ -73,7 +84,7 @@ class World {
     return page.ok() ? page->anomalies : std::vector<v1::Anomaly>();
   }
 
-  storage::MemoryHistory history_;
+  HistoryOnDisk history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
   FakeSource source_;

@@ -96,7 +96,15 @@ DeclaredFilter::DeclaredFilter(const v1::HostDeclared& declared)
 
 absl::StatusOr<v1::HostDeclared> ReadDeclared(const std::string& bytes) {
   v1::HostReply reply;
-  if (!reply.ParseFromString(bytes)) return Unusable("the host's first message cannot be read");
+  const auto objects =
+      proto::CountObjects(bytes, *v1::HostReply::descriptor(), kMaxDeclaredObjects + 1);
+  if (objects.ok() && *objects > kMaxDeclaredObjects) {
+    return Unusable(absl::StrCat("its first message has more than ", kMaxDeclaredObjects,
+                                 " messages and texts"));
+  }
+  if (!objects.ok() || !reply.ParseFromString(bytes)) {
+    return Unusable("the host's first message cannot be read");
+  }
   if (reply.reply_case() == v1::HostReply::kRefused) {
     return Unusable(proto::SanitizeText(reply.refused(), kMaxHostText));
   }
