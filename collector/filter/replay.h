@@ -4,7 +4,7 @@
 //
 // Much is told later than it happened: that something is over, or a leak after half an hour. So it
 // is shown what comes behind `to`, until it says of the time before what the live run says, but a
-// day of it at most.
+// day of it at most; for points and marks alone, an hour.
 //
 // Thread-safe: each call has its own instance; reads the store only.
 

@@ -179,6 +179,29 @@ TEST_F(FilterReplayTest, PointsOfEpochsThatLiveHasNotSeenAreNoDifference) {
   EXPECT_EQ(again.new_points + again.missing_points, 0u);
 }
 
+// As a mark of what is over by then.
+TEST_F(FilterReplayTest, WhatIsDrawnOfAnEpochWhenTheNextIsSeenIsTheSame) {
+  static const telltale_filter filter = [] {
+    telltale_filter made = *Draws<0, 10>();
+    made.epoch = [](void* instance, const telltale_filter_epoch* shown) {
+      if (shown->start_ns == kBegin) return 0;
+      telltale_filter_epoch before = *shown;
+      before.start_ns -= kEpoch;
+      before.end_ns -= kEpoch;
+      return Draws<0, 10>()->epoch(instance, &before);
+    };
+    return made;
+  }();
+  filters_ = {&filter};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  const Replayed again = Again(*this, 50, 751);
+  EXPECT_EQ(again.points, 701u);
+  EXPECT_EQ(again.marks, 71u);
+  EXPECT_EQ(again.new_points + again.missing_points + again.new_marks + again.missing_marks, 0u);
+}
+
 TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
   filters_ = {Later<100, 102, 500>()};
   Restart();
