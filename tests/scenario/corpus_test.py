@@ -388,6 +388,13 @@ class Joined(unittest.TestCase):
         self.assertEqual(both["faults"][0]["version"], 1)
         self.assertEqual((both["filters"]["rule_busy_loop"]["hits"], both["filters"]["rule_busy_loop"]["version"]), (0, 2))
 
+    def test_innocent_loads_that_a_later_version_did_not_see_count_for_the_earlier_one(self):
+        this = {**self.of(1, found=False), "innocents": [{"name": "web", "what": "w", "hours": 0.5, "false": []}]}
+        both = record.joined(this, self.of(2, found=True, epochs=2))
+        self.assertEqual(both["innocents"][0]["older"], {"rule_busy_loop": 1})
+        self.assertEqual(both["filters"]["rule_busy_loop"]["loads"], 0)
+        self.assertEqual(record.joined(both, self.of(1, found=False))["innocents"], both["innocents"])
+
     def test_innocent_loads_count_where_the_later_version_saw_them(self):
         def with_load(version, hours, false):
             of = self.of(version, found=True, epochs=2)
@@ -421,7 +428,7 @@ class Joined(unittest.TestCase):
         now = record.with_versions(this, {"rule_busy_loop": 3})
         row = now["filters"]["rule_busy_loop"]
         self.assertEqual((row["version"], row["built"], record.version_text(row)), (1, 3, "1; now 3, not measured"))
-        self.assertIn("1 of the filters have changed", record.built_text(now)[1])
+        self.assertIn("1 of the filters has changed", record.built_text(now)[1])
         joined = record.joined(now, self.of(2, found=True, epochs=1))["filters"]["rule_busy_loop"]
         self.assertEqual((joined["version"], joined["built"]), (2, 3))
 
@@ -444,12 +451,14 @@ class Joined(unittest.TestCase):
 
     def test_a_zero_of_who_could_raise_no_false_alarm_is_no_figure(self):
         row, live = {"false_alarms": 0}, {"innocents": [{}], "live": {"epochs": 40, "hold_epochs": 4}}
-        for name, text in (("rule_held", "0"), ("rule_load", "0"), ("leak", "could not speak"), ("vanished", "could not speak"),
+        none = "0 (0 to 79 % of loads)"
+        for name, text in (("rule_held", none), ("rule_load", none), ("leak", "could not speak"), ("vanished", "could not speak"),
                            ("new_label", "could not speak"), ("ewma", "names no process")):
             self.assertEqual(record.false_text(name, row, live), text)
-            self.assertEqual(record.false_text(name, {"false_alarms": 2}, live), "2")
+            accused = {**live, "innocents": [{"false": [{"filter": name}, {"filter": name}]}]}
+            self.assertEqual(record.false_text(name, {"false_alarms": 2}, accused), "2 (21 to 100 % of loads)")
         self.assertEqual(record.false_text("rule_held", row, {"innocents": []}), "-")
-        self.assertEqual(record.false_text("leak", row, {**live, "live": {"epochs": 2000, "hold_epochs": 60}}), "0")
+        self.assertEqual(record.false_text("leak", row, {**live, "live": {"epochs": 2000, "hold_epochs": 60}}), none)
 
     def test_how_soon_a_fault_was_found_and_whether_a_false_alarm_was_possible_goes_into_the_build(self):
         rows = {"leak": {"rule": 2, "epochs": [31, 40], "false_alarms": 0}, "rule_held": {"rule": 7, "epochs": [], "false_alarms": 0},
@@ -464,7 +473,7 @@ class Joined(unittest.TestCase):
     def test_how_long_it_took_who_asks_is_told_where_it_was_measured(self):
         self.assertEqual(record.seconds_text([{"found": True}]), "")
         text = record.seconds_text([{"seconds": 90}, {"found": False}, {"seconds": 130}, {"seconds": 95}])
-        self.assertIn("was told of 3 of them 95 s after they began, the median, and of the last after 130 s", text)
+        self.assertIn("was told of 3 of them 95 s after they began, the median, 2 within 120 s and 3 within 180 s, and of the last after 130 s", text)
 
     def test_each_incident_of_innocent_loads_alone_is_told(self):
         lines = record.live_text({"live": {"epochs": 40, "hold_epochs": 4, "incidents": ["a | b"]}}, [{"node_hours": 2, "false": []}])
@@ -475,12 +484,15 @@ class Joined(unittest.TestCase):
 
     def test_goals_are_said_to_be_reached_only_where_the_figures_say_so(self):
         faults = [{"found": True, "epochs": 2}] * 9 + [{"found": True, "epochs": 3}]
-        replay = {"incidents_of_loads": 0, "node_hours": 3000}
+        replay = {"incidents_of_loads": 0, "incidents": 3, "node_hours": 3000}
         text = record.goals_text({"replay": replay}, faults, faults)[1]
-        self.assertIn("of all faults: reached (90 %", text)
+        self.assertIn("of all faults: reached (9 of 10 (60 to 98 %)", text)
         self.assertIn("reached in the replay (at most 0.999)", text)
-        self.assertIn("not reached (82 %, and 90 %", record.goals_text({}, faults + [{"found": True}], faults)[1])
-        for other in ({"incidents_of_loads": 1, "node_hours": 3000}, {"incidents_of_loads": 0, "node_hours": 2990}):
+        self.assertIn("reached in the replay (0.0 a day, at most 24.0)", text)
+        self.assertIn("whoever they name: at most 2.58 in 1,000 node-hours, not reached, and 24.0 a day, not reached.", text)
+        self.assertIn("not reached (9 of 11 (52 to 95 %); of those whose process can be named 9 of 10 (60 to 98 %))",
+                      record.goals_text({}, faults + [{"found": True}], faults)[1])
+        for other in ({**replay, "incidents_of_loads": 1}, {**replay, "node_hours": 2990}):
             self.assertIn("not reached in the replay (at most", record.goals_text({"replay": other}, faults, faults)[1])
 
     def test_loads_of_another_run_are_not_said_to_be_of_this_one(self):

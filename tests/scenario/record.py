@@ -156,6 +156,12 @@ def joined_innocents(record, other, later, apart):
     def of_there(line):
         return {**line, "apart": line.get("apart", apart), "older": older(line)}
 
+    # A later version ran beside none of those that stay.
+    def seen_earlier(line):
+        versions = {name: record["filters"][name]["version"] for name in later if name in record["filters"]}
+        older = versions | line.get("older", {})
+        return {**line, "older": older} if older else line
+
     def same(line, there):
         return "apart" in line and all(line.get(key) == there.get(key) for key in ("hours", "false"))
 
@@ -166,7 +172,7 @@ def joined_innocents(record, other, later, apart):
     for line in record["innocents"]:
         ran = there.get(line["name"])
         taken = ran is not None and (later or "not_run" in line or same(line, ran))
-        lines.append(of_there(ran) if taken else line)
+        lines.append(of_there(ran) if taken else seen_earlier(line))
     return lines
 
 
@@ -436,7 +442,12 @@ def false_text(name, row, record):
             return "names no process"
         if loads and name in {who for who, _ in mute_live(record.get("live", {})) if who not in IN_ONE_WAY}:
             return "could not speak"
-    return f"{row['false_alarms']}" if seen == loads else f"{row['false_alarms']} in the {seen} of {loads} that this version saw"
+    # As a share, of loads: one that is accused twice is accused.
+    accused = sum(any(said["filter"] == name for said in load.get("false", [])) for load in record["innocents"]
+                  if "not_run" not in load and name not in load.get("older", {}))
+    low, high = wilson(accused, seen) if seen else (0, 1)
+    share = f" ({100 * low:.0f} to {100 * high:.0f} % of loads)"
+    return f"{row['false_alarms']}{share}" if seen == loads else f"{row['false_alarms']} in the {seen} of {loads} that this version saw"
 
 
 def built_text(record):
@@ -444,7 +455,7 @@ def built_text(record):
     changed = [f"`{name}`" for name, row in sorted(record["filters"].items()) if row.get("built", row["version"]) != row["version"]]
     if not changed:
         return []
-    return ["", f"{len(changed)} of the filters have changed since they were measured ({', '.join(changed)}). The figures are of the "
+    return ["", f"{len(changed)} of the filters {'has' if len(changed) == 1 else 'have'} changed since they were measured ({', '.join(changed)}). The figures are of the "
             "version that stands in the table, and nobody knows yet those of the one that is built now; `telltale rules` and each "
             "diagnosis say so too."]
 
@@ -513,7 +524,9 @@ def live_text(record, loads):
            + (f" The load average was {live['load']:.0f}." if "load" in live else "")]
     if "incidents" in live:
         told = live["incidents"]
-        out += ["", f"All incidents of that run, whoever they name, and the others on this host are in them: {rate_text(len(told), hours)}"
+        own = sum(title.startswith("telltale-") for title in told)
+        ours = f", {own} of them of Telltale itself" if own else ""
+        out += ["", f"All incidents of that run, whoever they name, and the others on this host are in them: {rate_text(len(told), hours)}{ours}"
                 + (":" if told else "."), *[f"- {cell(title)}" for title in told]]
     if loads and live:
         out += ["", "Some filters could not speak of these loads:", "", "| filter | what it wants, and did not get |", "|---|---|",
@@ -526,8 +539,9 @@ def seconds_text(run):
     seconds = sorted(fault["seconds"] for fault in run if "seconds" in fault)
     if not seconds:
         return ""
+    within = " and ".join(f"{sum(one <= limit for one in seconds)} within {limit} s" for limit in (120, 180))
     return (f" Who asked every five seconds was told of {len(seconds)} of them {seconds[len(seconds) // 2]} s after they began, the "
-            f"median, and of the last after {seconds[-1]} s.")
+            f"median, {within}, and of the last after {seconds[-1]} s.")
 
 
 def reached(goal):
@@ -540,16 +554,30 @@ def goals_text(record, run, named):
         return []
     in_two = sum(fault["found"] and fault["epochs"] <= 2 for fault in named)
     out = ["", f"Goals. Right process and cause within two epochs in {100 * IN_TWO:.0f} % of all faults: "
-           f"{reached(in_two >= IN_TWO * len(run))} ({100 * in_two / len(run):.0f} %, and {100 * in_two / len(named):.0f} % of those "
-           "whose process can be named)."]
+           f"{reached(in_two >= IN_TWO * len(run))} ({share_text(in_two, len(run))}; of those whose process can be named "
+           f"{share_text(in_two, len(named))})."]
     if replay := record.get("replay"):
         most = FALSE_HOURS * most_events(replay["incidents_of_loads"]) / replay["node_hours"]
-        a_day = replay["incidents_of_loads"] / (replay["node_hours"] / 24) * 1_000
+        a_day = a_day_of_a_thousand(replay["incidents_of_loads"], replay)
+        a_day_most = a_day_of_a_thousand(most_events(replay["incidents_of_loads"]), replay)
         out[-1] += (f" At most one false incident in {FALSE_HOURS:,} node-hours, by the 95 % bound over {LEAST_HOURS:,} or more: "
                     f"{reached(most <= 1 and replay['node_hours'] >= LEAST_HOURS)} in the replay (at most {figure(most)}); the live "
                     f"hours are too few to tell. At most {FALSE_A_DAY} a day on 1,000 nodes: {reached(a_day <= FALSE_A_DAY)} in the "
-                    f"replay ({a_day:.1f} a day).")
+                    f"replay ({a_day:.1f} a day, at most {a_day_most:.1f}). Those are "
+                    f"incidents that name a load. With all others of the replay, whoever they name: {all_incidents_text(replay)}.")
     return out
+
+
+def a_day_of_a_thousand(count, replay):
+    return count / (replay["node_hours"] / 24) * 1_000
+
+
+def all_incidents_text(replay):
+    """The goals by all incidents: whether those that name no load were false nobody knows."""
+    most = FALSE_HOURS * most_events(replay["incidents"]) / replay["node_hours"]
+    a_day = a_day_of_a_thousand(replay["incidents"], replay)
+    return (f"at most {figure(most)} in {FALSE_HOURS:,} node-hours, {reached(most <= 1 and replay['node_hours'] >= LEAST_HOURS)}, and "
+            f"{a_day:.1f} a day, {reached(a_day <= FALSE_A_DAY)}")
 
 
 def page(record):
@@ -578,7 +606,7 @@ def page(record):
         f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
         f"{all_text(run, named)}{apart_share(record, named)} "
         "Counted are the whole epochs a fault had lasted when it was found, so two is less than three: a rule wants its "
-        "condition in two whole epochs in a row, and the first begins up to one after the fault. It was found when the epoch that "
+        "condition in two whole epochs in a row (a storm of forks in one), and the first begins up to one after the fault. It was found when the epoch that "
         "showed it ended: the agent sends it within the next one, and the collector looks at it then." + seconds_text(run), *goals_text(record, run, named), "",
         "| rule | filter | version | found | epochs to the finding, median (range) | false alarms in innocent loads | measured |",
         "|---|---|---|---|---|---|---|"]
@@ -623,9 +651,7 @@ def page(record):
         apart = f" (a run of its own, {load['apart']})" if "apart" in load else ""
         out.append(f"| {load['name']} | {cell(load['what'])} | {60 * load['hours']:.1f} | {said or 'none'}{apart} |")
     out += ["", f"Beside these, {record['elsewhere']} anomalies named processes of others on this host or the node alone. "
-            "Nobody knows whether they were right; they count nowhere.", "", "## What could not be run", "",
-            "| entry | why |", "|---|---|"]
-    for one in faults + record.get("fleets", []) + innocents:
-        if "not_run" in one:
-            out.append(f"| {one['name']} | {cell(one['not_run'])} |")
+            "Nobody knows whether they were right; they count nowhere.", "", "## What could not be run", ""]
+    left_out = [f"| {one['name']} | {cell(one['not_run'])} |" for one in faults + record.get("fleets", []) + innocents if "not_run" in one]
+    out += ["| entry | why |", "|---|---|", *left_out] if left_out else ["Nothing."]
     return "\n".join(out) + "\n"
