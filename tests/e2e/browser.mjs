@@ -72,7 +72,7 @@ try {
     await other.close();
   });
 
-  await step('an operator acknowledges it and takes that back, silences it and ends that', async () => {
+  await step('an operator acknowledges it and takes that back, silences it and ends that, resolves it and opens it again', async () => {
     const operator = await open('operator');
     await operator.goto(`${url}/incidents?incident=1`);
     const button = (name) => operator.getByRole('button', { name, exact: true });
@@ -111,6 +111,10 @@ try {
     await operator.locator('.incidents a').first().click();
     await button('End the silence').click();
     await operator.getByText('● open, silenced').waitFor({ state: 'detached' });
+    await button('Resolve').click();
+    await operator.getByText('○ resolved').waitFor();
+    await button('Open it again').click();
+    await button('Resolve').waitFor();
     await operator.context().close();
   });
 

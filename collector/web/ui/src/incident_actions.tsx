@@ -1,6 +1,6 @@
-// What people do about an incident: acknowledge it and take that back, silence it for a while, say something. That is for
-// operators; to others it says so. What was said stays in the field until the collector has it, and what is typed while
-// an order is on its way stays for the next one.
+// What people do about an incident: acknowledge it and take that back, resolve it and open it again, silence it for a
+// while, say something. That is for operators; to others it says so. What was said stays in the field until the
+// collector has it, and what is typed while an order is on its way stays for the next one.
 import { useState } from 'preact/hooks';
 import { give, Refusal } from './api';
 import { now } from './clock';
@@ -40,7 +40,7 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
       });
   };
   const note = said.trim();
-  const change = (action: 'NOTE' | 'ACKNOWLEDGE' | 'REOPEN', what: string) => run(what, () =>
+  const change = (action: 'NOTE' | 'ACKNOWLEDGE' | 'RESOLVE' | 'REOPEN', what: string) => run(what, () =>
     give('incidents/change', { number: incident.number, action: `INCIDENT_ACTION_${action}`, note }), said);
   const silenceFor = (seconds: number, label: string) => run(`silencing it for ${label}`, () =>
     give('silences/add', { incident: incident.number, until_s: now() + seconds, reason: note }), said);
@@ -57,6 +57,8 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
           onClick={() => change('ACKNOWLEDGE', 'acknowledging')}>Acknowledge</button>}
         {incident.state === 'acknowledged' && <button type="button" disabled={off}
           onClick={() => change('REOPEN', 'taking it back')}>Take the acknowledgement back</button>}
+        {incident.state !== 'resolved' && <button type="button" disabled={off}
+          title="It is over; more of what never ended opens it again" onClick={() => change('RESOLVE', 'resolving')}>Resolve</button>}
         {incident.state === 'resolved' && <button type="button" disabled={off}
           onClick={() => change('REOPEN', 'opening it again')}>Open it again</button>}
         <button type="button" disabled={unsaid} title={note === '' ? 'Say what is known first' : ''}

@@ -423,7 +423,7 @@ export interface IncidentsAnswer {
 
 // Names of what changes something, each with what is sent.
 export interface Orders {
-  'incidents/change': { number: string; action: `INCIDENT_ACTION_${'NOTE' | 'ACKNOWLEDGE' | 'REOPEN'}`; note: string };
+  'incidents/change': { number: string; action: `INCIDENT_ACTION_${'NOTE' | 'ACKNOWLEDGE' | 'RESOLVE' | 'REOPEN'}`; note: string };
   'silences/add': { incident: string; until_s: number; reason: string };
   'silences/end': { id: string };
 }
