@@ -34,6 +34,9 @@ void Show(const v1::StoredSymptom& from, Shown shown, v1::IncidentSymptom& to) {
   to.set_next(formats::CompletedCommand(from.next(), from.node(), Seconds(from.first_ns()),
                                         Seconds(from.last_ns())));
   to.set_subject(from.subject());
+  to.set_cgroup(from.cgroup());
+  to.set_device(from.device());
+  to.set_site(from.site());
   if (from.rule() == 0) return;
   if (const auto record = filter::RecordOf(from.filter(), from.filter_version())) {
     *to.mutable_record() = *record;

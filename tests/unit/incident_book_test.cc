@@ -324,6 +324,9 @@ TEST_F(IncidentBookTest, OneCgroupOneDiskOrOnePlaceInTheCodeIsOneIncident) {
     Find(minute, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
     Find(minute, "db-1", "rule_held", "sched_delay", "nginx (pid 9, uid 3)", 7);
     EXPECT_EQ(All().size(), before + 1) << what;
+    const v1::Incident whole = Whole(before + 1);
+    const v1::IncidentSymptom& told = whole.symptoms(0);
+    EXPECT_EQ(told.cgroup() + told.device() + told.site(), what);
     Find(minute, "db-2", "rule_ungratified_io", "disk_io", "dd (pid 9, uid 3)", 3);
     EXPECT_EQ(All().size(), before + 2) << what << " of another node";
     about->clear();
