@@ -1,5 +1,5 @@
 /* Telltale's filter interface, version 1: how code of any origin watches the stored epochs of nodes and says what
- * it found. C11, no other header of Telltale needed. Built-in filters use exactly this header.
+ * it found. C11, no other header of Telltale needed. Built-in filters that watch one node use exactly this header.
  *
  * A filter is one constant `struct telltale_filter`. The host makes one instance of it per node and then
  *   create -> (load) -> epoch, epoch, ... (save now and then) -> destroy

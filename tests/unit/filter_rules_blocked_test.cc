@@ -45,7 +45,9 @@ TEST(BlockedTest, SaysForWhatItWaitsWhoEndsItAndWhatThatOneWaitsFor) {
   EXPECT_EQ(
       told.facts,
       "waited: 42 s; waits: 96 1; ran: 0 s; for: a lock of the kernel; waker: writer (pid 90, "
-      "uid 0); which_is: itself waiting for a disk; watched: 60 s");
+      "uid 0); which_is: itself waiting for a disk; pid: 812 1; program: /usr/lib/postgres; user: "
+      "0; "
+      "watched: 60 s");
 }
 
 TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {
@@ -384,6 +386,21 @@ TEST(BlockedTest, AWaitThroughoutTheEpochIsNoEstimate) {
   EXPECT_EQ(watch.told[0].text,
             "writer (pid 90, uid 0) waited 59.6 s of 60 s in one wait, still open, for a disk");
   EXPECT_EQ(watch.told[0].evidence, "blocked 0.993, ran 0.0008, queued 0 threads");
+}
+
+TEST(BlockedTest, NamesTheHolderWhileTheWaitIsStillOpen) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    w.Process(812, "/usr/lib/postgres",
+              {{TELLTALE_PROCESS_TASK_NS, 1e9}, {w.Share("lock", "mutex", true), 0.99e9}});
+    w.Process(90, "/usr/bin/writer", {{TELLTALE_PROCESS_RUN_NS, 0.1e9}});
+    v1::Sample& open = *w.Label("lock", "mutex", "/usr/lib/postgres", 0.99).mutable_exemplar();
+    open.set_pid(812);
+    open.mutable_holder()->set_pid(90);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("in one wait, still open, for a lock of the kernel"));
+  EXPECT_THAT(watch.told[0].text, HasSubstr("it is held by writer (pid 90, uid 0)"));
 }
 
 TEST(BlockedTest, SaysInHowManyWaitsAsFarAsTheRowTells) {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "collector/filter/detect/detectors.h"
 #include "collector/formats/next_command.h"
 #include "storage/rollup/portable.h"
@@ -125,6 +128,38 @@ TEST(FilterVersionsTest, WhatAFilterSaysChangesWithItsVersionOnly) {
   std::stringstream file;
   file << std::ifstream(kGolden).rdbuf();
   EXPECT_EQ(file.str(), now) << "run this test with TELLTALE_REWRITE=1 and look at the difference";
+}
+
+// Who reads them by program has their names from there.
+TEST(FilterVersionsTest, EachFactOfADiagnosisIsOnThePage) {
+  std::vector<std::string> lines;
+  std::ifstream page("deploy/docs/diagnosis.md");
+  for (std::string line; std::getline(page, line);) lines.push_back(line);
+  std::set<std::string> with_facts;
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    Watch watch(filter);
+    for (int i = 0; i < kEpochs; ++i) Show(watch, i);
+    std::set<std::string> facts;
+    for (const Watch::Told& told : watch.told) {
+      for (const std::string& fact :
+           std::vector<std::string>(absl::StrSplit(told.facts, "; ", absl::SkipEmpty()))) {
+        facts.insert(fact.substr(0, fact.find(':')));
+      }
+    }
+    for (const char* of_all : {"watched", "pid", "program", "user"}) facts.erase(of_all);
+    if (!facts.empty()) with_facts.insert(filter->name);
+    for (const std::string& fact : facts) {
+      EXPECT_TRUE(
+          std::ranges::any_of(lines,
+                              [&](const std::string& line) {
+                                return line.starts_with("| `") &&
+                                       line.find(absl::StrCat("`", filter->name, "`")) < 40 &&
+                                       line.find(absl::StrCat("`", fact, "`")) != std::string::npos;
+                              }))
+          << fact << " of " << filter->name;
+    }
+  }
+  EXPECT_GE(with_facts.size(), 10u) << absl::StrJoin(with_facts, " ");
 }
 
 // The program itself, with keys and where nobody listens: it asks only if what was typed makes

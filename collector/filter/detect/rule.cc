@@ -203,8 +203,17 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     open.device = std::move(found.found.device);
     open.site = std::move(found.found.site);
     open.learned = epochs_;
-    found.found.facts.Figure("watched", seen.seconds(), "s");
-    Tell(open, true, std::move(found.found.facts));
+    FactList& facts = found.found.facts;
+    if (const telltale_filter_process* process = seen.Process(found.who.first);
+        process != nullptr && Who(*process) == found.who) {
+      facts.Figure("pid", process->pid, "1")
+          .Name("program", process->exe)
+          .Name("user", process->user != nullptr && process->user[0] != '\0'
+                            ? process->user
+                            : absl::StrCat(process->uid));
+    }
+    facts.Figure("watched", seen.seconds(), "s");
+    Tell(open, true, std::move(facts));
   }
   for (auto it = open_.begin(); it != open_.end();) {
     const bool over = it->second.missed >= kMissed || (it->second.missed > 0 && !it->second.told);

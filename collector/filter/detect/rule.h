@@ -10,6 +10,7 @@
 // Of epochs less than 95 % watched, or with losses, the evidence says how much of them it rests on:
 // of the vitals of the case, as much as was watched of the least. Where that is less than 70 %, a
 // case must hold in three epochs in a row: what was seen of two may be less than a usual epoch has.
+// One is enough of what is far from anything usual (Case::at_once).
 // What an agent reckoned up from a part of the time counts as watched; the evidence then says of
 // which vitals of the case that is so.
 //

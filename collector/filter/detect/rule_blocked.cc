@@ -223,7 +223,7 @@ class Blocked : public Rule {
                               : other.holds    ? "holder"
                                                : "waker";
     found.found.facts.Figure("waited", waits.threads * epoch.seconds(), "s")
-        .FigureIf(waits.most_times <= waits.times, "waits",
+        .FigureIf(waits.most_times <= waits.times && waits.times * epoch.seconds() >= 1, "waits",
                   std::round(waits.times * epoch.seconds()), "1")
         .Figure("ran", Ran(epoch, process) * epoch.seconds(), "s")
         .Name("for", what)

@@ -268,7 +268,8 @@ class HeldFromCpu : public Rule {
       .version = 13,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
-      .about = "a process held from the CPU, normally or abnormally",
+      .about =
+          "a process held from the CPU by a limit, a binding, a small weight or a real-time task",
       .vitals = kVitals,
       .rule = 7,
       .make = Make<HeldFromCpu>};
