@@ -304,6 +304,10 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
       0.1, ShareOf(epoch, sleeps.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight, length));
   EXPECT_TRUE(Within(
       0.1, ShareOf(epoch, reads.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_PIPE).weight, length));
+  // Who looks, this thread, is never met asleep: that it waits for its next look is known, and
+  // what it waited for before its switches were only counted says nothing.
+  EXPECT_TRUE(
+      Within(0.1, ShareOf(epoch, getpid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_POLL).weight, length));
   const RawProcess* const spins = Find(epoch, one.pid());
   ASSERT_NE(spins, nullptr);
   EXPECT_TRUE(Within(0.05, spins->run_ns + spins->queue_ns, length))

@@ -210,6 +210,9 @@ static __always_inline void look(struct task_struct* task, struct telltale_task*
   }
   divide(task, st, &at);
   if (at.asleep) st->block_sub = wait_class(0, task, st, task->__state);
+  /* Who looks is never met asleep. It waits for the next look, not for what it waited for when its
+   * switches were last followed. */
+  if (task->pid == bpf_get_current_task_btf()->pid) st->block_sub = TELLTALE_BLOCK_POLL;
   if (at.queue) charge_queue(own, task, &at);
   if (at.block) charge_block(own, task, &at);
   if (at.block && at.asleep) charge_lock(own, task, &at);
