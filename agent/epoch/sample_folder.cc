@@ -325,7 +325,8 @@ void SampleFolder::OnEvent(const RawEvent& event) {
                      folded.text};
   auto it = event_index_.find(key);
   if (it == event_index_.end()) {
-    if (epoch_.events.size() >= options_.events) return Lose(0, v1::LOSS_REASON_ROW_LIMIT, event.count, 0);
+    if (epoch_.events.size() >= options_.events)
+      return Lose(0, v1::LOSS_REASON_ROW_LIMIT, event.count, 0);
     folded.pid = event.tgid;
     folded.first_ns = event.mono_ns;
     it = event_index_.emplace(key, static_cast<uint32_t>(epoch_.events.size())).first;

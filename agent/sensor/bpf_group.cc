@@ -19,8 +19,9 @@ namespace telltale::agent {
 namespace {
 
 // `truth` is there only in the tests' variant of the objects (bpf/truth.bpf.h).
-constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "group", "cpus",
-                                        "briefs", "ring",          "tasks",         "truth", "waker_stacks"};
+constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "group",
+                                        "cpus",          "briefs",        "ring",
+                                        "tasks",         "truth",         "waker_stacks"};
 
 constexpr int64_t kMostEntries = 1 << 16;  // one deleted meanwhile leads back to the first
 

@@ -17,8 +17,8 @@ namespace {
 // What follows no lever: a tick; a disk request's issue or end while its vital is not counted; an
 // event of a vital that has no part of its own (reclaim, retransmit, llc, local ones: judged by the
 // others, not measured); the record of a process's exec or exit (judged by its size beside a
-// sample's); the end of a life that was not followed. Run statistics on the machine of kEventNs, ticks of a CPU that spins, requests of one
-// that writes 8,000 a second.
+// sample's); the end of a life that was not followed. Run statistics on the machine of kEventNs,
+// ticks of a CPU that spins, requests of one that writes 8,000 a second.
 constexpr double kTickNs = 1'200, kClosedDiskNs = 400, kOtherNs = 350, kRecordNs = 1'000,
                  kBriefNs = 600;
 // Over which the parts are spread that come in bursts: each epoch begins with many samples, and a

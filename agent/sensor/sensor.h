@@ -254,7 +254,9 @@ struct RawEvent {
   uint32_t exit_signal = 0;  // exit: killing signal, 0 if none
   std::string path;          // exec: file name as given to the kernel, bounded to 256 bytes
   bool script = false;       // exec: `path` is not the executable, but what that one is to run
-  uint32_t count = 1;        // exit: more: of one program, the first of so many within a moment
+  // Exit: of more than one, so many of one program within a moment: the time is that of the first,
+  // the process the last.
+  uint32_t count = 1;
 };
 
 // What making user stacks of copies took. All of this epoch but the bytes.

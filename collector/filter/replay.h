@@ -43,9 +43,9 @@ struct Replayed {
   // Of those, what the live run did not say; but points of later than its newest, which may be of
   // epochs that it has not seen yet. And what it said besides.
   uint64_t new_points = 0, new_marks = 0, missing_points = 0, missing_marks = 0;
-  uint64_t epochs = 0;                 // shown, those before `from` and behind `to` included
-  uint64_t shown_ns = 0;               // end of the last of them
-  bool resumed = false;                // from a saved state; else it began a day (or more) before
+  uint64_t epochs = 0;    // shown, those before `from` and behind `to` included
+  uint64_t shown_ns = 0;  // end of the last of them
+  bool resumed = false;   // from a saved state; else it began a day (or more) before
 };
 
 // Errors: those of the store, and of a filter that gives up. ResourceExhausted: here or live there

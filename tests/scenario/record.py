@@ -557,7 +557,7 @@ def goals_text(record, run, named):
            f"{reached(in_two >= IN_TWO * len(run))} ({share_text(in_two, len(run))}; of those whose process can be named "
            f"{share_text(in_two, len(named))})."]
     if replay := record.get("replay"):
-        most = FALSE_HOURS * most_events(replay["incidents_of_loads"]) / replay["node_hours"]
+        most = most_in_false_hours(replay["incidents_of_loads"], replay)
         a_day = a_day_of_a_thousand(replay["incidents_of_loads"], replay)
         a_day_most = a_day_of_a_thousand(most_events(replay["incidents_of_loads"]), replay)
         out[-1] += (f" At most one false incident in {FALSE_HOURS:,} node-hours, by the 95 % bound over {LEAST_HOURS:,} or more: "
@@ -568,13 +568,17 @@ def goals_text(record, run, named):
     return out
 
 
+def most_in_false_hours(count, replay):
+    return FALSE_HOURS * most_events(count) / replay["node_hours"]
+
+
 def a_day_of_a_thousand(count, replay):
     return count / (replay["node_hours"] / 24) * 1_000
 
 
 def all_incidents_text(replay):
     """The goals by all incidents: whether those that name no load were false nobody knows."""
-    most = FALSE_HOURS * most_events(replay["incidents"]) / replay["node_hours"]
+    most = most_in_false_hours(replay["incidents"], replay)
     a_day = a_day_of_a_thousand(replay["incidents"], replay)
     return (f"at most {figure(most)} in {FALSE_HOURS:,} node-hours, {reached(most <= 1 and replay['node_hours'] >= LEAST_HOURS)}, and "
             f"{a_day:.1f} a day, {reached(a_day <= FALSE_A_DAY)}")
@@ -606,8 +610,8 @@ def page(record):
         f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
         f"{all_text(run, named)}{apart_share(record, named)} "
         "Counted are the whole epochs a fault had lasted when it was found, so two is less than three: a rule wants its "
-        "condition in two whole epochs in a row (a storm of forks in one), and the first begins up to one after the fault. It was found when the epoch that "
-        "showed it ended: the agent sends it within the next one, and the collector looks at it then." + seconds_text(run), *goals_text(record, run, named), "",
+        "condition in two whole epochs in a row (a storm of forks in one), and the first begins up to one after the fault. It was "
+        "found when the epoch that showed it ended: the agent sends it within the next one, and the collector looks at it then." + seconds_text(run), *goals_text(record, run, named), "",
         "| rule | filter | version | found | epochs to the finding, median (range) | false alarms in innocent loads | measured |",
         "|---|---|---|---|---|---|---|"]
     for name, row in sorted(record["filters"].items(), key=lambda item: (item[1]["rule"] or 99, item[0])):

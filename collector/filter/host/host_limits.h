@@ -38,7 +38,7 @@ constexpr size_t kMaxHostSubject = 256;
 constexpr size_t kMaxHostText = 512;
 constexpr int kMaxHostVitals = 64;
 constexpr size_t kMaxDeclaredObjects = 128;  // messages and texts: those vitals, and a few more
-constexpr int kMaxHostMuted = 64;  // lines, each as a subject
+constexpr int kMaxHostMuted = 64;            // lines, each as a subject
 constexpr size_t kMaxHostMutedBytes = kMaxHostMuted * (kMaxHostSubject + 1);
 
 }  // namespace telltale::filter
